@@ -1,8 +1,8 @@
 """The compiled program: flat, immutable, JSON both ways, named by its hash.
 
-This is the one module of `lang` that the runtime reads. Types stand here as canonical text (`List[String]`), since a
-running program only ever asks whether a value fits one. A program is complete: a run needs no source file, and goes on
-with the program that it was started with however the files change.
+This is the one module of `lang` that the runtime reads. Types stand here as canonical text (`List[String]`),
+since a running program only ever asks whether a value fits one. A program is complete: a run needs no source
+file, and goes on with the program that it was started with however the files change.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Domain:
 class InputPort:
     """An input of a compiled node, gates included where they are wired or written.
 
-    `literal` is the written value (already cast to the type), `default` what stands in when nothing drives the port.
-    Both are `MISSING` when there is none. `created` says that the program, not the node type, made the port.
+    `literal` is the written value (already cast to the type), `default` what stands in when nothing drives
+    the port. Both are `MISSING` when there is none. `created`: the program, not the node type, made the port.
     """
 
     name: str
@@ -125,6 +125,7 @@ class Program:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     _text: str = field(default="", repr=False, compare=False)
+    _hash: str = field(default="", repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -147,7 +148,9 @@ class Program:
     @property
     def hash(self) -> str:
         """SHA-256 over the canonical text, in hexadecimal."""
-        return hashlib.sha256(self.text().encode()).hexdigest()
+        if not self._hash:
+            object.__setattr__(self, "_hash", hashlib.sha256(self.text().encode()).hexdigest())
+        return self._hash
 
     @classmethod
     def from_text(cls, text: str) -> Program:
@@ -157,7 +160,7 @@ class Program:
         return cls(
             entry=data["entry"],
             nodes=tuple(_node_from_json(node) for node in data["nodes"]),
-            edges=tuple(Edge(*edge[:4], keys=tuple(edge[4:])) for edge in data["edges"]),
+            edges=tuple(_edge_from_json(*edge) for edge in data["edges"]),
             _text=text,
         )
 
@@ -193,6 +196,10 @@ def _input_json(port: InputPort) -> dict[str, Any]:
     if port.domain is not None:
         out["domain"] = port.domain.to_json()
     return out
+
+
+def _edge_from_json(source: str, source_port: str, target: str, target_port: str, *keys: str) -> Edge:
+    return Edge(source, source_port, target, target_port, keys)
 
 
 def _node_from_json(data: dict[str, Any]) -> Node:

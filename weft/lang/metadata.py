@@ -1,7 +1,7 @@
 """What the compiler knows of a node type: its ports, flags and rules, as plain data.
 
-The node registry makes these from node classes; `weft describe-nodes --json` prints them. Nothing here knows Python
-classes, and nothing here looks at a program.
+The node registry makes these from node classes; `weft describe-nodes --json` prints them. Nothing here knows
+Python classes, and nothing here looks at a program.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Drive = Literal["both", "wire", "literal"]
 class InputSpec:
     """An input of a node type. A variable called `T_Auto` stands for a fresh variable of this port alone.
 
-    `compiler_read` marks an input that the compiler itself must know (it makes ports from it): a plain written value,
-    no wire and no marker.
+    `compiler_read` marks an input that the compiler itself must know (it makes ports from it): a plain
+    written value, no wire and no marker.
     """
 
     name: str
@@ -48,7 +48,7 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class CreatedInputs:
-    """The type takes inputs that the program makes. `type` is one type for all, or None: a fresh variable for each."""
+    """The type takes inputs that the program makes: all of one `type`, or each of a fresh variable (None)."""
 
     type: Type | None = None
     required: bool = True
@@ -59,9 +59,12 @@ EntryShape = Literal["typed", "value", "valueList", "number", "element", "regex"
 
 @dataclass(frozen=True, slots=True)
 class EntryField:
-    """A key of a list entry. `typed` holds a value of `value_type`; `value` one that fits the matched input;
-    `valueList` a list of such; `element` one that the matched value may contain; `number` a number (the matched
-    input must admit numbers); `regex` a pattern that compiles."""
+    """A key of a list entry.
+
+    `typed` holds a value of `value_type`; `value` one that fits the matched input; `valueList` a list of
+    such; `element` one that the matched value may contain; `number` a number (the matched input must admit
+    numbers); `regex` a pattern that compiles.
+    """
 
     key: str
     shape: EntryShape = "typed"
@@ -103,7 +106,7 @@ class PortsFromConfig:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A closed list of questions about one node. `subject` is a port or key, `value` what it is compared with."""
+    """One of a closed list of questions about a node. `subject` is a port or key, `value` what it equals."""
 
     question: Literal[
         "input_satisfied",

@@ -6,8 +6,13 @@ Pure data and functions. Not here: values (`values.py`), and which type a port e
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
+
+MAX_NESTING: Final = 200
+"""How deep types and values may nest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +109,167 @@ def union(*types: Type) -> Type:
     if len(members) > 1:
         members = [member for member in members if member != EMPTY]
     return members[0] if len(members) == 1 else Union(tuple(members))
+
+
+def walk(type_: Type) -> Iterator[Type]:
+    """The type and every type in it, outermost first."""
+    yield type_
+    match type_:
+        case ListOf(item):
+            yield from walk(item)
+        case DictOf(key, value):
+            yield from walk(key)
+            yield from walk(value)
+        case Union(members):
+            for member in members:
+                yield from walk(member)
+
+
+def substitute(type_: Type, replace: Callable[[Variable], Type]) -> Type:
+    """The type with each variable replaced; unions are flattened again."""
+    match type_:
+        case Variable():
+            return replace(type_)
+        case ListOf(item):
+            return ListOf(substitute(item, replace))
+        case DictOf(key, value):
+            return DictOf(substitute(key, replace), substitute(value, replace))
+        case Union(members):
+            return union(*(substitute(member, replace) for member in members))
+        case _:
+            return type_
+
+
+@lru_cache(maxsize=4096)
+def is_open(type_: Type) -> bool:
+    """Whether a variable or MustOverride is left anywhere in it."""
+    return any(isinstance(part, Variable | MustOverride) for part in walk(type_))
+
+
+def admits_null(type_: Type) -> bool:
+    """Whether null is a value of this type. An open type takes anything."""
+    return assignable(NULL, type_)
+
+
+@lru_cache(maxsize=4096)
+def assignable(source: Type, target: Type) -> bool:
+    """Whether every value of `source` is a value of `target`. The first rule that applies decides."""
+    if isinstance(source, Variable | MustOverride) or isinstance(target, Variable | MustOverride):
+        return True
+    if source == EMPTY:
+        return True
+    match source, target:
+        case Primitive(), Primitive():
+            return source == target
+        case ListOf(a), ListOf(b):
+            return assignable(a, b)
+        case DictOf(k, v), DictOf(key, value):
+            return assignable(k, key) and assignable(v, value)
+        case JsonDict(), JsonDict():
+            return True
+        case JsonDict(), DictOf(key, _):
+            return key == STRING
+        case DictOf(key, _), JsonDict():
+            return key == STRING
+        case Union(members), Union(wanted):
+            return all(any(assignable(each, member) for member in wanted) for each in members)
+        case _, Union(wanted):
+            return any(assignable(source, member) for member in wanted)
+        case Union(members), _:
+            return all(assignable(each, target) for each in members)
+        case _:
+            return False
+
+
+# --- reading a type's text --------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"[ \t\r\n]*(?:([A-Za-z_][A-Za-z0-9_]*)|([][(),|]))")
+
+
+@lru_cache(maxsize=4096)
+def parse_type(text: str) -> Type:
+    """The type that a text such as `Dict[String, Number | Null]` spells; `str` gives the canonical text back.
+
+    Raises ValueError, with a message for a person, where the text is no type or nests too deep.
+    """
+    return _TypeReader(text).whole()
+
+
+class _TypeReader:
+    """Recursive descent over the tokens of one type; `MAX_NESTING` keeps it off the interpreter's limit."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[str] = []
+        self.at = 0
+        offset, end = 0, len(text.rstrip(" \t\r\n"))
+        while offset < end:
+            found = _TOKEN.match(text, offset)
+            if found is None:
+                raise ValueError(f"`{text}` is not a type: `{text[offset:].strip()[0]}` cannot stand there")
+            self.tokens.append(found[1] or found[2])
+            offset = found.end()
+
+    def whole(self) -> Type:
+        result = self.alternatives(0)
+        if self.at < len(self.tokens):
+            raise ValueError(f"`{self.text}` is not a type: nothing can follow `{result}` at `{self.peek()}`")
+        return result
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, wanted: str) -> None:
+        if self.peek() != wanted:
+            found = f"`{self.peek()}`" if self.peek() else "the end"
+            raise ValueError(f"`{self.text}` is not a type: expected `{wanted}`, found {found}")
+        self.at += 1
+
+    def alternatives(self, depth: int) -> Type:
+        if depth > MAX_NESTING:
+            raise ValueError(f"a type nests at most {MAX_NESTING} levels deep")
+        members = [self.one(depth)]
+        while self.peek() == "|":
+            self.at += 1
+            members.append(self.one(depth))
+        return union(*members)
+
+    def one(self, depth: int) -> Type:
+        name = self.peek()
+        if name == "(":
+            self.at += 1
+            inner = self.alternatives(depth + 1)
+            self.take(")")
+            return inner
+        if not name or not (name[0].isalpha() or name[0] == "_"):
+            raise ValueError(f"`{self.text}` is not a type: a type's name is missing")
+        self.at += 1
+        if name == "List":
+            self.take("[")
+            item = self.alternatives(depth + 1)
+            self.take("]")
+            return ListOf(item)
+        if name == "Dict":
+            self.take("[")
+            key = self.alternatives(depth + 1)
+            self.take(",")
+            value = self.alternatives(depth + 1)
+            self.take("]")
+            return DictOf(key, value)
+        found = simple_type(name)
+        if found is None:
+            raise ValueError(f"there is no type `{name}`")
+        return found
+
+
+def simple_type(name: str) -> Type | None:
+    """The type that a bare name stands for, or None: a primitive, JsonDict, MustOverride or a variable."""
+    if name in PRIMITIVES:
+        return PRIMITIVES[name]
+    if name == "JsonDict":
+        return JSON_DICT
+    if name == "MustOverride":
+        return MUST_OVERRIDE
+    if is_variable_name(name) or name == AUTO.name:
+        return Variable(name)
+    return None
