@@ -131,6 +131,17 @@ class EmissionError(NodeError):
     code = "node-emission"
 
 
+class RunFailed(NodeError):
+    """A call of `ctx.run` failed."""
+
+    code = "node-run"
+
+    def __init__(self, message: str | None = None, *, type_name: str, traceback: str | None = None) -> None:
+        super().__init__(message)
+        self.type_name = type_name
+        self.traceback = traceback
+
+
 class DivergedAfterCrash(NodeError):
     """The body did something else than before the crash."""
 
@@ -141,6 +152,12 @@ class FenceLost(WeftError):
     """This worker no longer owns the run."""
 
     code = "fence-lost"
+
+
+class EventRefused(WeftError):
+    """An event does not fit what the run has recorded so far."""
+
+    code = "event-refused"
 
 
 class RunEnded(Conflict):
