@@ -1,0 +1,67 @@
+"""weft: a durable runtime for programs written as graphs. What a node's author imports is all here.
+
+Names are loaded when they are first asked for, so that `import weft` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft.errors import EmissionError as EmissionError
+    from weft.errors import InputError as InputError
+    from weft.errors import NodeError as NodeError
+    from weft.errors import RunFailed as RunFailed
+    from weft.errors import WeftError as WeftError
+    from weft.lang.metadata import Condition as Condition
+    from weft.lang.metadata import Rule as Rule
+    from weft.lang.types import MustOverride as MustOverride
+    from weft.nodes.api import Node as Node
+    from weft.nodes.api import NodeOutput as NodeOutput
+    from weft.nodes.api import node as node
+    from weft.nodes.api import node_error as node_error
+    from weft.nodes.declare import CreatedInputs as CreatedInputs
+    from weft.nodes.declare import EntryField as EntryField
+    from weft.nodes.declare import EntryKind as EntryKind
+    from weft.nodes.declare import Port as Port
+    from weft.nodes.declare import PortsFromConfig as PortsFromConfig
+    from weft.nodes.declare import PortTemplate as PortTemplate
+    from weft.nodes.execution import Cancellation as Cancellation
+    from weft.nodes.execution import ExecutionContext as ExecutionContext
+    from weft.nodes.execution import StopSelf as StopSelf
+    from weft.nodes.values import ValueBag as ValueBag
+
+_HOMES = {
+    "weft.errors": ("EmissionError", "InputError", "NodeError", "RunFailed", "WeftError"),
+    "weft.lang.metadata": ("Condition", "Rule"),
+    "weft.lang.types": ("MustOverride",),
+    "weft.nodes.api": ("Node", "NodeOutput", "node", "node_error"),
+    "weft.nodes.declare": (
+        "CreatedInputs",
+        "EntryField",
+        "EntryKind",
+        "Port",
+        "PortTemplate",
+        "PortsFromConfig",
+    ),
+    "weft.nodes.execution": ("Cancellation", "ExecutionContext", "StopSelf"),
+    "weft.nodes.values": ("ValueBag",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
