@@ -1,16 +1,17 @@
 """What every test may ask for: a real PostgreSQL and databases of its own in it.
 
-    server                the address of the server's maintenance database; one server a test process, fsync off
+    server                the address of the server's maintenance database: one server a test process, fsync
+                          off
     empty_database_url    a new database with nothing in it, dropped after the test
     database_url          a new database with weft's schema, dropped after the test
     new_database          a function that makes one more: `new_database(migrated=True) -> url`
 
     durable_server, durable_database_url    the same on a server with fsync on, for what is about durability
 
-    server_folder         an empty folder for a server that the test starts itself; whatever runs in it is stopped
+    server_folder         an empty folder for a server that the test starts itself; stopped afterwards
 
-The servers are weft's own embedded ones in temporary folders. A test run that was killed leaves its server behind;
-the next run stops it.
+The servers are weft's own embedded ones in temporary folders. A test run that was killed leaves its server
+behind; the next run stops it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Databases:
 
     def _create(self, template: str) -> str:
         name = f"test_{next(self._numbers)}"
-        self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        # Copying files needs a checkpoint, which costs little without fsync; the other way fills the WAL.
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return name
 
     def _execute(self, statement: str) -> None:
@@ -98,8 +100,8 @@ def _databases(settings: dict[str, str]) -> Iterator[Databases]:
 
 @contextmanager
 def _temporary_server_folder() -> Iterator[Path]:
-    # Not pytest's tmp_path: that lies in a folder that only root may enter when root runs the tests, and the server
-    # does not run as root. Its path is also short enough for a socket.
+    # Not pytest's tmp_path: when root runs the tests, that lies in a folder that only root may enter, and the
+    # server does not run as root. This one is also short enough for a socket.
     folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
     try:
         yield folder

@@ -1,8 +1,9 @@
 """The embedded PostgreSQL: one server a user, there while somebody uses it.
 
-`embedded_server()` is what the rest of weft calls. `server.py` holds the life cycle, `folder.py` the data folder
-and the account that owns it, `tools.py` finds PostgreSQL's programs, `locks.py` the two file locks, `postmaster.py`
-what a running server leaves on disk. Nothing here speaks SQL: that begins with the address it hands out.
+`embedded_server()` is what the rest of weft calls. `server.py` holds the life cycle, `folder.py` the data
+folder and the account that owns it, `cluster.py` makes what PostgreSQL keeps in it, `tools.py` finds
+PostgreSQL's programs and `programs.py` runs them, `locks.py` has the file locks, `postmaster.py` reads what
+a running server leaves on disk. Nothing here speaks SQL: that begins with the address it hands out.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ WATCH_EVERY_SECONDS = 1.0
 async def embedded_server(folder: Path | None = None, *, tools: Path | None = None) -> AsyncIterator[str]:
     """The address (a PostgreSQL URL) of a running server whose data is in `folder`, kept running meanwhile.
 
-    Without a folder, the user's own: see `folder.default_folder`. `tools` is the folder of PostgreSQL's programs,
-    where neither the installed package nor the system's is wanted. A server that is killed meanwhile is started
-    again. The last process that leaves stops it. Raises EmbeddedServerFailed.
+    Without a folder, the user's own: see `folder.default_folder`. `tools` is the folder of PostgreSQL's
+    programs, where neither the installed package nor the system's is wanted. A server that is killed
+    meanwhile is started again. The last process that leaves stops it. Raises EmbeddedServerFailed.
     """
     server = EmbeddedServer(folder, tools=tools)
     try:

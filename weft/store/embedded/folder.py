@@ -7,8 +7,8 @@
     <folder>/.s.PGSQL.5432  its socket
     <folder>/tools-…        a copy of its programs, where its account cannot reach the installed ones
 
-PostgreSQL refuses to run as root. As root, the folder belongs to an unprivileged account that is there already, and
-everything that runs in it runs as that account. Folders above it are never changed.
+PostgreSQL refuses to run as root. As root, the folder belongs to an unprivileged account that is there
+already, and everything that runs in it runs as that account. Folders above it are never changed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from __future__ import annotations
 import errno
 import os
 import pwd
+import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,14 @@ class Account:
     gid: int
 
 
+def data_of(folder: Path) -> Path:
+    return folder / "data"
+
+
+def log_of(folder: Path) -> Path:
+    return folder / "server.log"
+
+
 def default_folder(major: int) -> Path:
     """The calling user's folder for servers of one major version."""
     if os.geteuid() == 0:
@@ -59,25 +69,35 @@ def prepare(folder: Path) -> Account | None:
     length = len(os.fsencode(socket_file(folder)))
     if length > LONGEST_SOCKET_PATH:
         raise EmbeddedServerFailed(
-            f"The data folder {folder} has too long a path for a socket: with the socket's name it is {length} bytes, "
-            f"and {LONGEST_SOCKET_PATH} are possible.",
+            f"The data folder {folder} has too long a path for a socket: "
+            f"{length} bytes with the socket's name, where {LONGEST_SOCKET_PATH} are possible.",
             hint=ELSEWHERE,
         )
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        _make_parents(folder)
         folder.mkdir(mode=0o700, exist_ok=True)
-        inside = os.listdir(folder)
+        inside = sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
         raise refused(folder, error) from error
     if inside and USERS_LOCK not in inside:
         raise EmbeddedServerFailed(
-            f"{folder} is to be the data folder, but it holds other files ({sorted(inside)[0]}, …).", hint=ELSEWHERE
+            f"{folder} is to be the data folder, but it holds other files ({inside[0]}, …).", hint=ELSEWHERE
         )
     if os.geteuid() == 0:
         return _hand_over(folder)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise refused(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     return None
+
+
+def _make_parents(folder: Path) -> None:
+    """The missing folders above it; root's are open to enter whatever the umask is, since another account must."""
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    for parent in reversed(missing):
+        with suppress(FileExistsError):
+            parent.mkdir()
+            if os.geteuid() == 0:
+                parent.chmod(0o755)
 
 
 def refused(folder: Path, error: OSError) -> EmbeddedServerFailed:
@@ -89,6 +109,17 @@ def refused(folder: Path, error: OSError) -> EmbeddedServerFailed:
     return EmbeddedServerFailed(
         f"The data folder {folder} cannot be used: {error.strerror or error}.", hint=ELSEWHERE
     )
+
+
+def failed(folder: Path, what: str, said: str) -> EmbeddedServerFailed:
+    """The error for a program that failed: `what`, and the line that tells why from all that it `said`."""
+    if os.strerror(errno.ENOSPC) in said:
+        return refused(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"FATAL|PANIC|error", line)]
+    reason = (telling or lines or ["it gives no reason"])[-1]
+    reason = re.sub(r"^.*(FATAL|PANIC|error): +", "", reason)
+    return EmbeddedServerFailed(f"{what} in {folder}: {reason}", hint=f"See {log_of(folder)}. {ELSEWHERE}")
 
 
 def _hand_over(folder: Path) -> Account:
@@ -109,7 +140,7 @@ def _hand_over(folder: Path) -> Account:
         check_reach(folder, account)
         return account
     raise EmbeddedServerFailed(
-        f"PostgreSQL does not run as root, and there is no account {' or '.join(SERVER_ACCOUNTS)} to run it as.",
+        f"PostgreSQL does not run as root, and there is no account {' or '.join(SERVER_ACCOUNTS)} to run it.",
         hint="Run weft as an ordinary user, or name a server with --database-url.",
     )
 
@@ -122,8 +153,8 @@ def check_reach(folder: Path, account: Account) -> None:
     )
     if done.returncode != 0:
         raise EmbeddedServerFailed(
-            f"The data folder {folder} cannot be reached by the account {account.name}, which runs the server "
-            "(PostgreSQL does not run as root).",
+            f"The data folder {folder} cannot be reached by the account {account.name}, "
+            "which runs the server, since PostgreSQL does not run as root.",
             hint=f"A folder above it is closed. {ELSEWHERE}",
         )
 

@@ -1,7 +1,7 @@
 """File locks that the kernel frees when a process dies, however it dies.
 
-`flock` belongs to an open file, so two uses in one process do not share a lock, and a child that inherits the file
-keeps it locked.
+`flock` belongs to an open file, so two uses in one process do not share a lock, and a child that inherits
+the file keeps it locked.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pathlib import Path
 
 FIRST_PAUSE_SECONDS = 0.001
 LONGEST_PAUSE_SECONDS = 0.02
+SAY_AFTER_SECONDS = 2.0
 
 
 class LockFile:
     """One open lock file. Its content is never read, and it is never removed: others may wait on it."""
 
-    def __init__(self, path: Path, *, owner: tuple[int, int] | None = None) -> None:
+    def __init__(self, path: Path, *, create: bool = True, owner: tuple[int, int] | None = None) -> None:
         self._path = path
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = os.open(path, flags, 0o600)
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._file = os.open(path, flags | os.O_CREAT if create else flags, 0o600)
         if owner is not None and os.fstat(self._file).st_uid != owner[0]:
             os.fchown(self._file, *owner)
 
@@ -40,7 +41,7 @@ class LockFile:
     def is_current(self) -> bool:
         """Is this still the file at its path? Somebody may have removed the folder and made it anew."""
         try:
-            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+            return os.path.samestat(os.fstat(self._file), self._path.stat())
         except FileNotFoundError:
             return False
 
@@ -72,16 +73,15 @@ def wait_until(condition: Callable[[], bool], patience: Patience) -> bool:
 class Patience:
     """How long to wait in all, and one line to say when it takes longer than a moment."""
 
-    def __init__(self, seconds: float, *, say: Callable[[str], None], line: str, say_after: float = 2.0) -> None:
+    def __init__(self, seconds: float, *, say: Callable[[str], None], line: str) -> None:
         self._started = time.monotonic()
         self._seconds = seconds
         self._say: Callable[[str], None] | None = say
         self._line = line
-        self._say_after = say_after
 
     def lasts(self) -> bool:
         waited = time.monotonic() - self._started
-        if self._say is not None and waited >= self._say_after:
+        if self._say is not None and waited >= SAY_AFTER_SECONDS:
             self._say(self._line)
             self._say = None
         return waited < self._seconds

@@ -17,7 +17,7 @@ PROC = Path("/proc/self/cwd")
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """The content of `postmaster.pid`. `status` is `starting`, `ready`, `stopping`, or empty when not written yet."""
+    """What `postmaster.pid` says. `status` is `starting`, `ready`, `stopping`, or empty before the first."""
 
     pid: int
     status: str
@@ -58,17 +58,18 @@ def is_process(pid: int) -> bool:
 
 
 def serves(pid: int, data: Path) -> bool:
-    """Is the process a server on this very folder? Numbers are used again, so the number alone says nothing."""
+    """Is the process a server on this very folder? Numbers are used again, so a number alone says nothing."""
     if not is_process(pid):
         return False
     if PROC.exists():
         try:
-            return os.path.samefile(f"/proc/{pid}/cwd", data)
+            return Path(f"/proc/{pid}/cwd").samefile(data)
         except OSError:
             return False
     # Without /proc (macOS), the command line tells: pg_ctl always starts the server with -D.
-    command = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return "postgres" in command.stdout and str(data) in command.stdout
+    ask = ["ps", "-o", "command=", "-p", str(pid)]
+    command = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+    return "postgres" in command and str(data) in command
 
 
 def listens(folder: Path) -> bool:

