@@ -1,0 +1,53 @@
+"""`weft worker`: claims and drives what is queued in its projects, until it is told to go."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from weft.cli.commands.check import show_broken_nodes
+from weft.cli.output import Output, note
+from weft.cli.session import opened
+from weft.cli.shell import COMPLETED, INTERRUPTED
+from weft.errors import NotFound
+from weft.service.projects import load_project
+
+
+async def worker(concurrency: int | None, projects: list[Path], json: bool, database_url: str | None) -> int:
+    from weft.service.running import open_runtime
+
+    out = Output(json=json)
+    paths = projects or [Path()]
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"--project {path} does not exist")
+    loaded = list({each.project.id: each for each in map(load_project, paths)}.values())
+    for each in loaded:
+        show_broken_nodes(each, out, to_stdout=False)
+    stop = asyncio.Event()
+    _drain_on_signals(stop)
+    async with (
+        opened(database_url, paths[0], concurrency=concurrency) as store,
+        open_runtime(store, loaded, claims=True) as runtime,
+    ):
+        number = await runtime.number()
+        names = ", ".join(f"{each.project.name} ({each.project.root})" for each in loaded)
+        note(f"worker {number} serves {names}; SIGTERM or Ctrl-C drains it")
+        if json:
+            out.value({"worker": number, "projects": [each.project.id for each in loaded]})
+            out.flush()
+        await runtime.serve_until(stop)
+        note("draining: what runs may finish, what is left goes back; once more ends at once")
+    return COMPLETED
+
+
+def _drain_on_signals(stop: asyncio.Event) -> None:
+    def heed() -> None:
+        if stop.is_set():
+            os._exit(INTERRUPTED)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, heed)

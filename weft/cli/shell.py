@@ -1,0 +1,148 @@
+"""From the process's arguments to its exit status: every error becomes one message here, and nothing else does.
+
+| status | means |
+|---|---|
+| 0 · 1 · 3 | completed · failed · cancelled |
+| 2 · 4 | wrong usage · does not compile |
+| 5 · 6 · 7 | not found or in conflict · parked, or not ended in time · store unreachable |
+| 130 | interrupted while following |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import typer
+import typer.main
+
+from weft.cli.output import note, paint, prepare_streams, silence_stdout
+from weft.errors import StoreUnreachable, UsageError, WeftError
+
+COMPLETED, FAILED, CANCELLED, NOT_FOUND, NOT_ENDED, INTERRUPTED = 0, 1, 3, 5, 6, 130
+
+ENDINGS = {"completed": COMPLETED, "failed": FAILED, "cancelled": CANCELLED}
+
+
+def run_command(arguments: list[str] | None = None) -> int:
+    """Run one command and say what went wrong, if anything did; the exit status."""
+    prepare_streams()
+    try:
+        status = _invoke(arguments)
+    except BrokenPipeError:
+        silence_stdout()
+        return COMPLETED
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence_stdout()
+    return status
+
+
+def _invoke(arguments: list[str] | None) -> int:
+    try:
+        from weft.cli.app import app
+
+        command = typer.main.get_command(app)
+        status = command.main(arguments, prog_name="weft", standalone_mode=False)
+        return status if isinstance(status, int) else COMPLETED
+    except BrokenPipeError:
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError, typer.Abort):
+        note("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        return report(error)
+
+
+def drive(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command's work to its exit status."""
+    return asyncio.run(work)
+
+
+def report(error: Exception) -> int:
+    """Say on stderr what went wrong and what to do; the exit status."""
+    known = _known(error)
+    if known is None:
+        return _report_unexpected(error)
+    if debugging():
+        _print_traceback(error)
+    note(f"{paint('error:', 'red', sys.stderr)} {known.message}")
+    if known.hint:
+        note(f"hint: {known.hint}")
+    return known.exit_status
+
+
+def debugging() -> bool:
+    return bool(os.environ.get("WEFT_DEBUG"))
+
+
+def _known(error: Exception) -> WeftError | None:
+    """The error that a person can act on, if this is or holds one."""
+    for leaf in _leaves(error):
+        if isinstance(leaf, WeftError):
+            return leaf
+    for leaf in _leaves(error):
+        found = _usage(leaf) or _database(leaf) or _file(leaf)
+        if found is not None:
+            return found
+    return None
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _usage(error: BaseException) -> UsageError | None:
+    """What typer raises for options and arguments. Its class has no public name, so it is known by what it can do."""
+    formatted = getattr(error, "format_message", None)
+    if formatted is None or not hasattr(error, "exit_code"):
+        return None
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "weft"
+    return UsageError(str(formatted()).rstrip("."), hint=f"{path} --help says what it takes.")
+
+
+def _database(error: BaseException) -> StoreUnreachable | None:
+    """A connection that broke, or a refusal by the server (its disk is full, a right is missing)."""
+    if getattr(error, "sqlstate", None):
+        return StoreUnreachable(f"the database refused: {error}")
+    pool = sys.modules.get("weft.store.pool")
+    if pool is not None and isinstance(error, pool.CONNECTION_LOST):
+        return StoreUnreachable(
+            f"the connection to the database was lost: {error or type(error).__name__}",
+            hint="What was saved is safe; run the command again when the database is back.",
+        )
+    return None
+
+
+def _file(error: BaseException) -> WeftError | None:
+    if isinstance(error, OSError) and error.filename is not None:
+        return WeftError(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    return None
+
+
+def _report_unexpected(error: Exception) -> int:
+    if debugging():
+        _print_traceback(error)
+    summary = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    note(f"{paint('error:', 'red', sys.stderr)} unexpected: {summary}")
+    if not debugging():
+        note(
+            "hint: This is a fault of weft. Please report it to the project with the traceback that WEFT_DEBUG=1 shows."
+        )
+    return FAILED
+
+
+def _print_traceback(error: Exception) -> None:
+    import traceback
+
+    note("".join(traceback.format_exception(error)).rstrip())
