@@ -32,10 +32,10 @@ NOWHERE: Final[Frames] = ()
 
 @dataclass(slots=True)
 class ExecutionStarted:
-    """`program` is the program's hash, `selection` the JSON of a `Selection` (None: the whole program)."""
+    """`project` is the project's id, `program` the program's hash, `selection` the JSON of a `Selection` (None: the whole program)."""
 
     kind: ClassVar[str] = "execution_started"
-    project: int
+    project: str
     program: str
     entry: str
     selection: dict[str, Any] | None = None
