@@ -1,0 +1,161 @@
+"""Group commit: one statement carries what all runs of a worker produced since the last one started.
+
+A run hands in nothing; it says that it has something (`submit`), and is asked for it when the next statement is made.
+Each run is told what was saved and what was refused. What a run is, and what waits for its events: `executor.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from weft.engine.retrying import FIRST_PAUSE, LONGEST_PAUSE, retrying
+from weft.store.pool import CONNECTION_LOST, Connection, Database
+from weft.store.runs import journal
+from weft.store.runs.journal import Write
+
+BATCH_RUNS = 500
+"""So many runs at most in one statement: beyond it, the locks of one batch would keep the next one waiting."""
+
+log = structlog.get_logger("weft.journal")
+
+
+class Author(Protocol):
+    """A run, as the writer sees it."""
+
+    next_seq: int
+
+    def take_write(self) -> Write | None:
+        """Everything unsaved, or None when there is nothing. The run keeps nothing of it."""
+
+    def saved(self, write: Write, next_seq: int) -> None: ...
+
+    def refused(self, write: Write) -> None: ...
+
+
+class JournalWriter:
+    """The one writer of a worker, on a connection of its own."""
+
+    def __init__(self, database: Database, worker: UUID) -> None:
+        self._database = database
+        self._worker = worker
+        self._waiting: dict[Author, None] = {}
+        self._wake = asyncio.Event()
+        self._busy: set[Author] = set()
+        self._alone: set[asyncio.Task[None]] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._connection: Connection | None = None
+
+    def submit(self, author: Author) -> None:
+        """This run has something to save."""
+        if author not in self._waiting:
+            self._waiting[author] = None
+            if author not in self._busy:
+                self._idle.clear()
+                self._wake.set()
+
+    async def flushed(self) -> None:
+        """Returns when nothing is waiting and nothing is under way."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        try:
+            while True:
+                if not self._take_ready():
+                    if not self._waiting and not self._busy:
+                        self._idle.set()
+                    self._wake.clear()
+                    await self._wake.wait()
+                    continue
+                await self._commit()
+        finally:
+            for task in self._alone:
+                task.cancel()
+            if self._connection is not None:
+                self._connection.terminate()
+
+    def _take_ready(self) -> bool:
+        return any(author not in self._busy for author in self._waiting)
+
+    async def _commit(self) -> None:
+        batch: dict[UUID, tuple[Author, Write]] = {}
+        for author in list(self._waiting):
+            if author in self._busy:
+                continue
+            del self._waiting[author]
+            write = author.take_write()
+            if write is not None:
+                batch[write.run] = (author, write)
+                self._busy.add(author)
+                if len(batch) == BATCH_RUNS:
+                    break
+        if not batch:
+            return
+        saved = await self._append([write for _, write in batch.values()])
+        for run, (author, write) in batch.items():
+            next_seq = saved.get(run)
+            if next_seq is None:
+                self._settle_alone(author, write)
+            else:
+                self._busy.discard(author)
+                author.saved(write, next_seq)
+
+    async def _append(self, writes: Sequence[Write]) -> dict[UUID, int]:
+        """Append, across any number of lost connections. After one, the outcome of the statement is unknown: what is
+        found in the journal was saved, and the rest is tried again under the same guard."""
+        known: dict[UUID, int] = {}
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                if self._connection is None:
+                    self._connection = await self._database.dedicated("writer")
+                    if pause > FIRST_PAUSE:
+                        known = await self._found(self._connection, writes)
+                        log.info("store reached again")
+                rest = [write for write in writes if write.run not in known]
+                if not rest:
+                    return known
+                return known | await journal.append(self._connection, self._worker, rest)
+            except CONNECTION_LOST as error:
+                log.warning("store lost, trying again", error=str(error), runs=len(writes))
+                if self._connection is not None:
+                    self._connection.terminate()
+                    self._connection = None
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _found(self, connection: Connection, writes: Sequence[Write]) -> dict[UUID, int]:
+        found: dict[UUID, int] = {}
+        for write in writes:
+            rows = await journal.read(connection, write.project, write.run, after=write.after)
+            stored = [event for row in rows for event in json.loads(row.events)]
+            mine = [json.loads(event) for event in write.events]
+            if any(stored[at : at + len(mine)] == mine for at in range(len(stored) - len(mine) + 1)):
+                found[write.run] = rows[-1].first + rows[-1].count
+        return found
+
+    def _settle_alone(self, author: Author, write: Write) -> None:
+        """A run that did not come back is locked by somebody, or is no longer ours. Ask for it alone, so that the
+        others need not wait."""
+        task = asyncio.create_task(self._write_alone(author, write))
+        self._alone.add(task)
+        task.add_done_callback(self._alone.discard)
+
+    async def _write_alone(self, author: Author, write: Write) -> None:
+        next_seq = await retrying(
+            self._database, lambda connection: journal.append_alone(connection, self._worker, write)
+        )
+        self._busy.discard(author)
+        if next_seq is None:
+            self._waiting.pop(author, None)
+            author.refused(write)
+        else:
+            author.saved(write, next_seq)
+        self._wake.set()

@@ -1,0 +1,35 @@
+"""What the engine does while the store is away: it waits, and tries again for as long as it takes.
+
+Only for work that may be repeated: after a lost connection nobody knows whether the statement was carried out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import structlog
+
+from weft.store.pool import CONNECTION_LOST, Connection, Database
+
+T = TypeVar("T")
+
+FIRST_PAUSE: Final = 0.05
+LONGEST_PAUSE: Final = 1.0
+"""Seconds between two attempts; doubled from the first to the longest."""
+
+log = structlog.get_logger("weft.store")
+
+
+async def retrying(database: Database, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """The result of `work` on a pooled connection, tried until the store is there."""
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            async with database.connection() as connection:
+                return await work(connection)
+        except CONNECTION_LOST as error:
+            log.warning("the store is away; trying again", error=str(error), pause=pause)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)

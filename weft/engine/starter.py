@@ -1,0 +1,76 @@
+"""Starts runs in groups: all that ask while one statement is under way share the next one.
+
+A run started here is born claimed by this worker, with its first events already in its journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from weft.engine.retrying import retrying
+from weft.lang.graph import Program
+from weft.store.pool import Connection, Database
+from weft.store.runs import programs, runs
+from weft.store.runs.runs import NewRun
+
+BATCH_STARTS = 200
+
+
+@dataclass(slots=True)
+class _Asked:
+    project: int
+    new: NewRun
+    started: asyncio.Future[UUID] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Starter:
+    def __init__(self, database: Database, worker: UUID) -> None:
+        self._database = database
+        self._worker = worker
+        self._asked: list[_Asked] = []
+        self._wake = asyncio.Event()
+        self._stored: set[tuple[int, str]] = set()
+
+    async def store_program(self, project: int, program: Program) -> None:
+        """Keep the program in the store, once a process; its runs name it by its hash."""
+        key = (project, program.hash)
+        if key not in self._stored:
+            await retrying(self._database, lambda c: programs.put(c, project, program.hash, program.text()))
+            self._stored.add(key)
+
+    async def start(self, project: int, new: NewRun) -> UUID:
+        """Returns the run's id once it is saved. A lost connection is not tried again: whether the run exists is then
+        unknown, and starting it twice is worse than an error."""
+        asked = _Asked(project, new)
+        self._asked.append(asked)
+        self._wake.set()
+        return await asked.started
+
+    async def run(self) -> None:
+        """Start what is asked for until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._asked:
+                batch, self._asked = self._asked[:BATCH_STARTS], self._asked[BATCH_STARTS:]
+                async with self._database.connection() as connection:
+                    await self._start_batch(connection, batch)
+
+    async def _start_batch(self, connection: Connection, batch: list[_Asked]) -> None:
+        of_project: defaultdict[int, list[_Asked]] = defaultdict(list)
+        for asked in batch:
+            of_project[asked.project].append(asked)
+        for project, group in of_project.items():
+            try:
+                ids = await runs.start(connection, project, self._worker, [asked.new for asked in group])
+            except Exception as error:
+                for asked in group:
+                    if not asked.started.done():
+                        asked.started.set_exception(error)
+                continue
+            for asked, run in zip(group, ids, strict=True):
+                if not asked.started.done():
+                    asked.started.set_result(run)

@@ -1,0 +1,402 @@
+"""A worker: this process's right to drive runs, and the runs that it drives.
+
+It registers under a lease and a death lock, starts runs born claimed, claims queued and orphaned ones, obeys stops,
+and gives everything back when it leaves. What one run does: `executor.py`. What is due and who died: `waker.py`,
+`sweeper.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import anyio
+import structlog
+
+from weft.engine.executor import End, Execution
+from weft.engine.journal_writer import JournalWriter
+from weft.engine.programs import ProjectCode
+from weft.engine.retrying import retrying
+from weft.engine.starter import Starter
+from weft.engine.sweeper import sweep
+from weft.engine.waker import Waker
+from weft.flow.events import Event, ExecutionStarted, LogLine, decode, encode
+from weft.lang.graph import Program
+from weft.settings import EngineSettings
+from weft.store.notify import Listener, Notice, Notifier
+from weft.store.pool import CONNECTION_LOST, Connection, Database
+from weft.store.runs import journal, programs, runs, scopes, stops, workers
+from weft.store.runs import tags as tag_rows
+from weft.store.runs.runs import Claimed, Fence, NewRun
+from weft.store.runs.scopes import Ended, Ending
+
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at the store that no notice asked for: a notice may be lost, and the store never is."""
+
+REMEMBERED_ENDS = 10_000
+
+log = structlog.get_logger("weft.worker")
+
+
+class Worker:
+    """Made by `open_worker`. `executions` are the runs that this process drives now."""
+
+    def __init__(
+        self,
+        database: Database,
+        projects: Sequence[ProjectCode],
+        settings: EngineSettings,
+        worker: UUID,
+        notifier: Notifier,
+        *,
+        concurrency: int,
+        claims: bool,
+    ) -> None:
+        self.database = database
+        self.settings = settings
+        self.value_limit = settings.value_limit
+        self.id = worker
+        self.concurrency = concurrency
+        self.claims = claims
+        self.notifier = notifier
+        self.writer = JournalWriter(database, worker)
+        self.starter = Starter(database, worker)
+        self.waker = Waker(database, [project.number for project in projects], self.tell_ended)
+        self.executions: dict[UUID, Execution] = {}
+        self.listeners: list[Callable[[UUID, Sequence[Event]], None]] = []
+        self._projects = {project.number: project for project in projects}
+        self._programs: dict[tuple[int, str], Program] = {}
+        self._ends: dict[UUID, asyncio.Future[End | None]] = {}
+        self._claim_now = asyncio.Event()
+        self._notices_now = asyncio.Event()
+        self._behind: set[asyncio.Future[Any]] = set()
+        self._ended_early: dict[UUID, None] = {}
+
+    # --- starting -----------------------------------------------------------------------------------------
+
+    async def start(
+        self,
+        project: int,
+        program: Program,
+        *,
+        selection: dict[str, Any] | None = None,
+        tags: Sequence[str] = (),
+        deadline: timedelta | None = None,
+    ) -> UUID:
+        """Start a run that this worker drives. Returns its id once it is saved; raises `SelectionRefused` before."""
+        code = self._projects[project]
+        ready = code.ready(program, selection)
+        await self.starter.store_program(project, program)
+        execution = Execution(self, ready, code.key)
+        events = execution.begin(ExecutionStarted(code.key, program.hash, program.entry, selection))
+        new = NewRun(program.hash, program.entry, events, execution.state.open_text(), deadline)
+        if tags:
+            async with self.database.transaction() as connection:
+                run = await tag_rows.start_tagged(connection, project, self.id, new, list(tags))
+        else:
+            run = await self.starter.start(project, new)
+        self._take(execution, Fence(project, run, self.id, 1))
+        execution.born(Fence(project, run, self.id, 1), saved=len(events) + bool(tags))
+        self._heed_early_end(execution, run)
+        if deadline is not None:
+            self.waker.look()
+        return run
+
+    async def ended(self, run: UUID, project: int) -> End:
+        """Waits until the run has ended, here or anywhere."""
+        while True:
+            here = self._ends.get(run)
+            if here is not None and (end := await asyncio.shield(here)) is not None:
+                return end
+            row = await retrying(self.database, lambda c: runs.status(c, project, run))
+            if row is not None and row.ended_at is not None:
+                return End(row.status, row.error, row.reason)
+            if self._ends.get(run) is here:
+                await asyncio.sleep(LOOK_AGAIN / 5)
+
+    # --- what an execution asks (executor.Host) -----------------------------------------------------------
+
+    async def tag(self, fence: Fence, tags: Sequence[str], event: str) -> None:
+        async def tag(connection: Connection) -> None:
+            async with connection.transaction():
+                await tag_rows.tag(connection, fence, tags, event)
+
+        await retrying(self.database, tag)
+
+    async def ask_stop(
+        self, fence: Fence, node: str, frames: str, call: int, asks: Sequence[tuple[str, bool]]
+    ) -> bool:
+        async def ask(connection: Connection) -> list[stops.Asked]:
+            async with connection.transaction():
+                return await stops.ask(connection, fence, node, frames, call, asks)
+
+        asked = await retrying(self.database, ask)
+        self.waker.look()
+        self.notifier.send(Notice("stop", fence.project, None, None))
+        return any(each.reaches_self for each in asked)
+
+    async def look_whether_ended(self, fence: Fence) -> bool:
+        row = await retrying(self.database, lambda c: runs.status(c, fence.project, fence.run))
+        ended = row is None or row.ended_at is not None
+        if ended:
+            self._stop_here(fence.run)
+        return ended
+
+    def shown(self, run: UUID, events: Sequence[Event]) -> None:
+        for listener in self.listeners:
+            listener(run, events)
+
+    def finished(self, execution: Execution, end: End | None) -> None:
+        assert execution.fence is not None
+        run = execution.fence.run
+        if self.executions.get(run) is execution:
+            del self.executions[run]
+            future = self._ends.pop(run, None)
+            if future is not None and not future.done():
+                future.set_result(end)
+        if execution.bodies:
+            self.keep(self._reap(execution))
+        if self.claims:
+            self._claim_now.set()
+
+    def aftermath(self, fence: Fence, event: Event) -> None:
+        text = encode(event)
+        self.keep(retrying(self.database, lambda c: journal.aftermath(c, fence.project, fence.run, text)))
+
+    def keep(self, work: Awaitable[Any]) -> None:
+        """Let this go on by itself; asyncio alone would forget it."""
+        task = asyncio.ensure_future(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+
+    async def _reap(self, execution: Execution) -> None:
+        """Bodies of a stopped run have the grace time to leave; one that stays is named, and its result is dropped."""
+        bodies = dict(execution.bodies)
+        _, left = await asyncio.wait(bodies.values(), timeout=self.settings.grace.total_seconds())
+        assert execution.fence is not None
+        for (node, frames), task in bodies.items():
+            if task in left:
+                self.aftermath(
+                    execution.fence,
+                    LogLine(
+                        node,
+                        frames,
+                        "warning",
+                        "the body did not end within the grace time and was left behind",
+                    ),
+                )
+                self.keep(task)
+
+    # --- being told ---------------------------------------------------------------------------------------
+
+    def heard(self, notice: Notice) -> None:
+        """A notice from the store. A hint only: what it says is looked up."""
+        match notice.kind:
+            case "ready":
+                if self.claims and notice.project in self._projects:
+                    self._claim_now.set()
+            case "ended":
+                if notice.worker == self.id and notice.run is not None:
+                    self._stop_here(notice.run)
+            case "stop":
+                self.waker.look()
+
+    def look_everywhere(self) -> None:
+        """After a gap in the notices, look at everything that one could have been about."""
+        self._claim_now.set()
+        self._notices_now.set()
+        self.waker.look()
+
+    def tell_ended(self, ended: Iterable[Ended]) -> None:
+        """These runs were ended by this process: their owners hear it."""
+        for each in ended:
+            if each.worker == self.id:
+                self._stop_here(each.run)
+            elif each.worker is not None:
+                self.notifier.send(Notice("ended", each.project, each.run, each.worker))
+
+    def _stop_here(self, run: UUID) -> None:
+        execution = self.executions.get(run)
+        if execution is not None:
+            execution.stop()
+        else:
+            self._ended_early[run] = None
+            if len(self._ended_early) > REMEMBERED_ENDS:
+                del self._ended_early[next(iter(self._ended_early))]
+
+    def _heed_early_end(self, execution: Execution, run: UUID) -> None:
+        """A stop may be told between the statement that gave us the run and our first look at it."""
+        if run in self._ended_early:
+            execution.stop()
+
+    # --- the loops ----------------------------------------------------------------------------------------
+
+    async def claim_loop(self) -> None:
+        while True:
+            with anyio.move_on_after(LOOK_AGAIN):
+                await self._claim_now.wait()
+            self._claim_now.clear()
+            while self.claims and (free := self.concurrency - len(self.executions)) > 0:
+                claimed = await retrying(self.database, partial(self._claim, free))
+                for each in claimed:
+                    await self._resume(each)
+                if len(claimed) < free:
+                    break
+
+    async def _claim(self, limit: int, connection: Connection) -> list[Claimed]:
+        return await runs.claim(connection, self.id, list(self._projects), limit)
+
+    async def _resume(self, claimed: Claimed) -> None:
+        code = self._projects[claimed.project]
+        fence = Fence(claimed.project, claimed.run, self.id, claimed.lease)
+        try:
+            program = await self._program(claimed.project, claimed.program)
+            rows = await retrying(self.database, lambda c: journal.read(c, claimed.project, claimed.run))
+            events = [decode(event) for row in rows for event in json.loads(row.events)]
+            first = events[0]
+            assert isinstance(first, ExecutionStarted)
+            execution = Execution(self, code.ready(program, first.selection), code.key)
+            self._take(execution, fence)
+            execution.replay(fence, events, rows[-1].first + rows[-1].count)
+            self._heed_early_end(execution, claimed.run)
+        except Exception as error:
+            log.exception("a run cannot be resumed", run=str(claimed.run))
+            self.executions.pop(claimed.run, None)
+            await self._fail(fence, f"the run cannot be resumed: {error}")
+
+    async def _fail(self, fence: Fence, reason: str) -> None:
+        async def fail(connection: Connection) -> list[Ended]:
+            async with connection.transaction():
+                ending = Ending("failed", reason, {"kind": "unreadable"})
+                return await scopes.end_trees(connection, fence.project, [fence.run], ending)
+
+        self.tell_ended(await retrying(self.database, fail))
+
+    async def _program(self, project: int, program_hash: str) -> Program:
+        key = (project, program_hash)
+        program = self._programs.get(key)
+        if program is None:
+            text = await retrying(self.database, lambda c: programs.get(c, project, program_hash))
+            if text is None:
+                raise LookupError(f"program {program_hash} is not in the store")
+            program = self._programs[key] = Program.from_text(text)
+        return program
+
+    def _take(self, execution: Execution, fence: Fence) -> None:
+        self.executions[fence.run] = execution
+        self._ends[fence.run] = asyncio.get_running_loop().create_future()
+
+    async def notice_loop(self) -> None:
+        while True:
+            with anyio.move_on_after(LOOK_AGAIN):
+                await self._notices_now.wait()
+            self._notices_now.clear()
+            for _project, run in await retrying(self.database, lambda c: workers.notices(c, self.id)):
+                self._stop_here(run)
+
+    async def renew_loop(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.renew.total_seconds())
+            if not await retrying(self.database, lambda c: workers.renew(c, self.id)):
+                log.warning("the lease lapsed; whatever others took over is let go")
+                for execution in list(self.executions.values()):
+                    execution.stop()
+                await retrying(self.database, lambda c: workers.revive(c, self.id))
+
+    async def sweep_loop(self) -> None:
+        seen: set[UUID] = set()
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            seen = await sweep(self.database, self.id, seen, self._freed)
+
+    def _freed(self, project: int) -> None:
+        self.notifier.send(Notice("ready", project, None, None))
+        if self.claims and project in self._projects:
+            self._claim_now.set()
+
+    # --- leaving ------------------------------------------------------------------------------------------
+
+    async def drain(self) -> None:
+        """Claim and start nothing more, let bodies end for the grace time, save what they did, give the runs back.
+        Stops are obeyed all the while."""
+        self.claims = False
+        for execution in self.executions.values():
+            execution.drain()
+        bodies = [task for execution in self.executions.values() for task in execution.bodies.values()]
+        if bodies:
+            await asyncio.wait(bodies, timeout=self.settings.grace.total_seconds())
+        with anyio.move_on_after(self.settings.grace.total_seconds()):
+            await self.writer.flushed()
+        left = list(self.executions.values())
+        for execution in left:
+            execution.abandon()
+        fences = [execution.fence for execution in left if execution.fence is not None]
+        self.executions.clear()
+        try:
+            async with self.database.connection() as connection:
+                await runs.release(connection, fences)
+        except CONNECTION_LOST as error:
+            log.warning(
+                "the runs could not be given back; they are taken over when the lease lapses",
+                error=str(error),
+            )
+            return
+        for fence in fences:
+            self.notifier.send(Notice("ready", fence.project, None, None))
+        await self.notifier.flushed()
+
+
+@asynccontextmanager
+async def open_worker(
+    database: Database,
+    projects: Sequence[ProjectCode],
+    settings: EngineSettings,
+    *,
+    concurrency: int = 100,
+    claims: bool = True,
+) -> AsyncIterator[Worker]:
+    """Register, run the loops, and on leaving drain and sign off. `claims=False` drives only what it starts itself."""
+    async with database.connection() as connection:
+        worker_id = await workers.register(
+            connection,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            projects=[project.number for project in projects] if claims else [],
+            lease=settings.lease,
+        )
+    async with (
+        Notifier(database) as notifier,
+        workers.death_lock(database, worker_id),
+    ):
+        worker = Worker(
+            database, projects, settings, worker_id, notifier, concurrency=concurrency, claims=claims
+        )
+        async with (
+            Listener(database, worker.heard, worker.look_everywhere),
+            anyio.create_task_group() as loops,
+        ):
+            loops.start_soon(worker.writer.run)
+            loops.start_soon(worker.starter.run)
+            loops.start_soon(worker.waker.run)
+            loops.start_soon(worker.notice_loop)
+            loops.start_soon(worker.renew_loop)
+            loops.start_soon(worker.sweep_loop)
+            if claims:
+                loops.start_soon(worker.claim_loop)
+            try:
+                yield worker
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await worker.drain()
+                loops.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            async with database.connection() as connection:
+                await workers.leave(connection, worker_id)
