@@ -91,7 +91,7 @@ def prepare(folder: Path) -> Account | None:
 
 
 def _make_parents(folder: Path) -> None:
-    """The missing folders above it; root's are open to enter whatever the umask is, since another account must."""
+    """The missing folders above it. Root's are open to enter whatever the umask is: another account must."""
     missing = [parent for parent in folder.parents if not parent.exists()]
     for parent in reversed(missing):
         with suppress(FileExistsError):
