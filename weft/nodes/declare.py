@@ -32,7 +32,7 @@ class PortDetails:
     widget: str | None = None
 
 
-def Port(  # noqa: N802 - it stands where a default stands, as in pydantic's Field
+def Port(
     default: Any = MISSING,
     *,
     required: bool | None = None,

@@ -70,7 +70,10 @@ def _inputs_of(node: type[Node], function: Function) -> type:
             raise node_file_error(node, where, f"{name} has no type", f"write `{name}: str`")
         if hints[name] is ExecutionContext:
             raise node_file_error(
-                node, where, "a function is not given the context", "write a Node class, with `async def run(self, ctx)`"
+                node,
+                where,
+                "a function is not given the context",
+                "write a Node class, with `async def run(self, ctx)`",
             )
         annotations[name] = hints[name]
         if parameter.default is not parameter.empty:
@@ -112,9 +115,7 @@ def _hints(node: type[Node], function: Function) -> dict[str, Any]:
         return get_type_hints(function)
     except Exception as error:
         reason = error.args[0] if isinstance(error, NameError) else f"{type(error).__name__}: {error}"
-        raise node_file_error(
-            node, (), f"the types of {function.__name__} cannot be read: {reason}"
-        ) from error
+        raise node_file_error(node, (), f"the types of {function.__name__} cannot be read: {reason}") from error
 
 
 # --- calling it -------------------------------------------------------------------------------------------

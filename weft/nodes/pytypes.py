@@ -138,9 +138,7 @@ def _spelled(annotation: Any) -> str:
 def _dict_type(annotation: Any) -> Type:
     key, value = typing.get_args(annotation)
     if key is not str:
-        raise Unsayable(
-            f"the keys of a dictionary are text, not {_spelled(key)}", f"use dict[str, {_spelled(value)}]"
-        )
+        raise Unsayable(f"the keys of a dictionary are text, not {_spelled(key)}", f"use dict[str, {_spelled(value)}]")
     return JSON_DICT if value is Any else DictOf(STRING, language_type(value))
 
 
@@ -157,9 +155,8 @@ def _options_of_union(annotation: Any, members: list[Said]) -> tuple[str, ...] |
     limited = [member.options for member in members if member.options is not None]
     if not limited:
         return None
-    if any(member.options is None and member.type != NULL for member in members) or any(
-        isinstance(member.type, ListOf) for member in members if member.type != NULL
-    ) and len(limited) > 1:
+    others = [member for member in members if member.type != NULL]
+    if len(others) > 1 and any(member.options is None or member.type != STRING for member in others):
         raise Unsayable(
             f"options cannot be told apart from the other types in {_spelled(annotation)}",
             "use a Literal alone, or with None",

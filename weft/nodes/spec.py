@@ -35,7 +35,7 @@ _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SPEC = "__weft_spec__"
-_NO_DETAILS = PortDetails()
+_NULL_DEFAULT = "a port that may have no value is `Port(required=False)`; one that takes null is `T | None`"
 
 
 def spec_of(node: type[Node]) -> NodeSpec:
@@ -64,8 +64,8 @@ class _Reader:
 
     def read(self) -> NodeSpec:
         self._check_name()
-        description = self.node.__dict__.get("__doc__")
-        if not description or not description.strip():
+        description = str(self.node.__dict__.get("__doc__") or "")
+        if not description.strip():
             self.fail(f"{self.name} has no docstring", hint="say in one sentence what the node does")
         self._check_body()
         inputs = tuple(self._input(*port) for port in self._ports("Inputs"))
@@ -113,9 +113,9 @@ class _Reader:
                     self.fail(f"one_of_required names {name}, which is no input", part=("one_of_required",))
         config = spec.ports_from_config
         if config is not None:
-            for name in (config.field, config.match_input):
-                if name is not None and spec.input(name) is None:
-                    self.fail(f"ports_from_config names {name}, which is no input", part=("ports_from_config",))
+            for field in (config.field, config.match_input):
+                if field is not None and spec.input(field) is None:
+                    self.fail(f"ports_from_config names {field}, which is no input", part=("ports_from_config",))
 
     # --- ports ---
 
@@ -154,11 +154,7 @@ class _Reader:
         if default is not MISSING:
             reason = misfit(default, type_) or outside(default, domain)
             if reason is not None:
-                hint = (
-                    "a port that may have no value at all is `Port(required=False)`; one whose value may be null is `T | None`"
-                    if default is None
-                    else None
-                )
+                hint = _NULL_DEFAULT if default is None else None
                 self.fail(f"the default of {name} does not fit: it is {reason}", part=where, hint=hint)
             if details.required:
                 self.fail(f"{name} has a default and is required at once", part=where)
@@ -184,10 +180,9 @@ class _Reader:
 
     def _output(self, name: str, annotation: Any, written: Any) -> OutputSpec:
         where = ("Outputs", name)
-        details = written if isinstance(written, PortDetails) else _NO_DETAILS
-        plain = PortDetails(label=details.label, description=details.description)
-        if written is not MISSING and details != plain or written is not MISSING and details is _NO_DETAILS:
-            self.fail(f"the output {name} takes a label and a description, and no default or rule", part=where)
+        details = written if isinstance(written, PortDetails) else PortDetails()
+        if written is not MISSING and written != PortDetails(label=details.label, description=details.description):
+            self.fail(f"the output {name} takes a label and a description, no default and no rule", part=where)
         type_, _ = self._say(annotation, where)
         return OutputSpec(name, type_, details.label, details.description)
 

@@ -30,9 +30,7 @@ class ValueBag:
 
     __slots__ = ("_node", "_path", "_ports", "_values")
 
-    def __init__(
-        self, values: Mapping[str, Any], node: str, ports: Sequence[InputPort] = (), path: str = ""
-    ) -> None:
+    def __init__(self, values: Mapping[str, Any], node: str, ports: Sequence[InputPort] = (), path: str = "") -> None:
         self._values = values
         self._node = node
         self._ports = ports

@@ -13,9 +13,7 @@ FUNCTION_ATTRIBUTE = "__weft_function__"
 """Where the class made of an `@node` function keeps that function."""
 
 
-def node_file_error(
-    node: type, part: Sequence[str], message: str, hint: str | None = None
-) -> NodeFileError:
+def node_file_error(node: type, part: Sequence[str], message: str, hint: str | None = None) -> NodeFileError:
     """The error for a part of a node class, such as `("Inputs", "sender")`, with its file and line."""
     file = file_of(node)
     return at(file, line_of(node, part, file), message, hint)
