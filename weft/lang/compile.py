@@ -1,0 +1,56 @@
+"""The whole way from text to a checked program."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from weft.lang.check import check
+from weft.lang.diagnostics import Diagnostic, Source
+from weft.lang.graph import Program
+from weft.lang.lower import lower
+from weft.lang.metadata import NodeTypes
+from weft.lang.parser import parse
+from weft.lang.resolve import Files, resolve
+
+__all__ = ["Compiled", "Files", "compile_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What came of a source: a program, or (None) the errors that stand in its way; warnings either way."""
+
+    program: Program | None
+    diagnostics: list[Diagnostic]
+
+    @property
+    def ok(self) -> bool:
+        return self.program is not None
+
+
+def compile_source(source: Source, types: NodeTypes, files: Files) -> Compiled:
+    """Compile one file. Never raises on any text; errors of the syntax are told alone, all others together."""
+    with _collector_paused():
+        file, found = parse(source)
+        if any(diagnostic.severity == "error" for diagnostic in found):
+            return Compiled(None, found)
+        model = resolve(file, types, files)
+        check(model)
+        found = [*found, *model.report.found]
+        if any(diagnostic.severity == "error" for diagnostic in found):
+            return Compiled(None, found)
+        return Compiled(lower(model, source.path), found)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A compilation only builds up: the cycle collector would walk all of it again and again for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
