@@ -1,0 +1,128 @@
+"""The journal: what runs committed, in packed rows with dense numbers, and the one statement that writes it.
+
+A writer is a run's owner here. Who ends a run from outside writes through `scopes.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import asyncpg
+
+from weft.store.pool import Connection
+from weft.store.runs.packing import pack
+from weft.store.sql import load
+
+_SQL = load(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one run has to commit: encoded events, and the JSON list of the firings that are open after them.
+
+    `ends` makes it the run's last: its events then end with the terminal one, and `error` says why it failed.
+    `after` is the number of the last event known to be saved, for whoever must find out what a lost
+    connection has saved.
+    """
+
+    project: int
+    run: UUID
+    lease: int
+    events: Sequence[str]
+    open_firings: str
+    ends: Literal["completed", "failed"] | None = None
+    error: str | None = None
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """`count` events from number `first` on; `events` is the text of a JSON array."""
+
+    first: int
+    count: int
+    at: datetime
+    events: str
+
+
+async def append(conn: Connection, worker: UUID, writes: Sequence[Write]) -> dict[UUID, int]:
+    """Commits what many runs have to write, at most one write a run, in one statement that commits by itself.
+
+    Returns the number of the next event of each run that was written. A run that is missing is locked by
+    somebody, is no longer the worker's at that lease, has ended, or would end with children below it: try it
+    with `append_alone`.
+    """
+    return await _append(conn, worker, writes, False)
+
+
+async def append_alone(conn: Connection, worker: UUID, write: Write) -> int | None:
+    """The same for one run, waiting for its locks. Returns the number of its next event, or None: the worker
+    has lost it, or it would end with children below it, which `scopes.end_owned` does.
+
+    Opens its own transaction. It may wait for as long as somebody else is ending the tree that the run is in.
+    """
+    while True:
+        try:
+            async with conn.transaction():
+                if write.ends is not None:
+                    await conn.execute(_SQL.lock_scope, write.project, write.run)
+                await conn.execute(_SQL.lock_run, write.project, write.run)
+                return (await append(conn, worker, [write])).get(write.run)
+        except asyncpg.LockNotAvailableError:
+            continue
+
+
+async def append_last(conn: Connection, worker: UUID, write: Write) -> bool:
+    """A run's last write, in a transaction that has ended all that is below it. False: the worker has lost the run."""
+    return bool(await _append(conn, worker, [write], True))
+
+
+async def _append(conn: Connection, worker: UUID, writes: Sequence[Write], nothing_below: bool) -> dict[UUID, int]:
+    rows = pack(write.events for write in writes)
+    written = await conn.fetch(
+        _SQL.append,
+        worker,
+        [write.project for write in writes],
+        [write.run for write in writes],
+        [write.lease for write in writes],
+        [len(write.events) for write in writes],
+        [write.open_firings for write in writes],
+        [write.ends for write in writes],
+        [write.error for write in writes],
+        rows.owner,
+        rows.offset,
+        rows.count,
+        rows.events,
+        nothing_below,
+    )
+    return {row["run"]: row["next_seq"] for row in written}
+
+
+async def note(conn: Connection, project: int, runs: Sequence[tuple[UUID, int, Sequence[str]]]) -> None:
+    """Writes events of runs whose rows the caller has locked and whose numbers it has moved: run, number of
+    the first event, events."""
+    rows = pack(events for _, _, events in runs)
+    await conn.execute(
+        _SQL.note,
+        project,
+        [run for run, _, _ in runs],
+        [first for _, first, _ in runs],
+        rows.owner,
+        rows.offset,
+        rows.count,
+        rows.events,
+    )
+
+
+async def read(conn: Connection, project: int, run: UUID, after: int = 0) -> list[JournalRow]:
+    """The rows that hold events numbered above `after`, in order. The first may begin with older ones."""
+    return [JournalRow(*row) for row in await conn.fetch(_SQL.read, project, run, after)]
+
+
+async def aftermath(conn: Connection, project: int, run: UUID, event: str) -> None:
+    """Keeps an event that came after the run's end."""
+    await conn.execute(_SQL.aftermath, project, run, event)

@@ -1,0 +1,76 @@
+-- name: append
+-- The group commit. Steps 2 to 4, all with SKIP LOCKED: a run that somebody else holds is left out and nobody is waited
+-- for. Only a run's live owner, at its current lease, writes. The scope is locked only where the run ends here; then
+-- it must have no children, whose creator would have changed the row that is checked.
+-- $1 worker; $2..$8 one entry a run: projects, runs, leases, numbers of events, open firings, ends, errors;
+-- $9..$12 journal rows; $13 whether the caller has ended, in this transaction, what is below
+WITH writes AS MATERIALIZED (
+    SELECT * FROM unnest($2::integer[], $3::uuid[], $4::integer[], $5::integer[], $6::json[], $7::text[], $8::text[])
+        WITH ORDINALITY AS w (project, run, lease, events, open, ends, error, ord)
+), closing AS MATERIALIZED (
+    SELECT s.project, s.id
+    FROM writes AS w,
+         LATERAL (SELECT project, id FROM scopes
+                  WHERE project = w.project AND id = w.run AND ended_at IS NULL AND (NOT has_children OR $13)
+                  FOR UPDATE SKIP LOCKED) AS s
+    WHERE w.ends IS NOT NULL
+), locked AS MATERIALIZED (
+    SELECT w.*
+    FROM writes AS w,
+         LATERAL (SELECT id FROM runs
+                  WHERE project = w.project AND id = w.run AND worker = $1 AND lease = w.lease AND ended_at IS NULL
+                    AND (w.ends IS NULL OR EXISTS (SELECT FROM closing AS c WHERE c.project = w.project AND c.id = w.run))
+                  FOR NO KEY UPDATE SKIP LOCKED) AS r
+), written AS (
+    UPDATE runs AS r
+    SET next_seq = r.next_seq + l.events,
+        open_firings = l.open,
+        status = coalesce(l.ends, r.status),
+        ended_at = CASE WHEN l.ends IS NOT NULL THEN (SELECT weft_now()) END,
+        error = l.error
+    FROM locked AS l
+    WHERE r.project = l.project AND r.id = l.run
+    RETURNING r.project, r.id AS run, r.next_seq, l.events, l.ord, l.ends
+), ended_scopes AS (
+    UPDATE scopes AS s SET ended_at = (SELECT weft_now()), ended_by = s.id
+    FROM written AS w
+    WHERE s.project = w.project AND s.id = w.run AND w.ends IS NOT NULL
+), gone AS (
+    DELETE FROM ready AS q USING written AS w
+    WHERE q.project = w.project AND q.run = w.run AND w.ends IS NOT NULL
+), untagged AS (
+    UPDATE tags AS t SET live = false FROM written AS w
+    WHERE t.project = w.project AND t.run = w.run AND w.ends IS NOT NULL
+), noted AS (
+    INSERT INTO journal (project, run, first, count, at, events)
+    SELECT w.project, w.run, w.next_seq - w.events + j.start, j.count, (SELECT weft_now()), j.events
+    FROM unnest($9::integer[], $10::integer[], $11::integer[], $12::json[]) AS j (owner, start, count, events)
+    JOIN written AS w ON w.ord = j.owner
+)
+SELECT run, next_seq FROM written
+
+-- name: lock_scope
+-- Step 2, waiting.
+SELECT FROM scopes WHERE project = $1 AND id = $2 FOR UPDATE
+
+-- name: lock_run
+-- Step 3, waiting.
+SELECT FROM runs WHERE project = $1 AND id = $2 FOR NO KEY UPDATE
+
+-- name: note
+-- Events of a run whose row the caller has locked (step 3) and whose next_seq it moves.
+-- $1 project; $2..$3 one entry a run: runs, first numbers; $4..$7 journal rows
+INSERT INTO journal (project, run, first, count, at, events)
+SELECT $1, w.run, w.first + j.start, j.count, (SELECT weft_now()), j.events
+FROM unnest($4::integer[], $5::integer[], $6::integer[], $7::json[]) AS j (owner, start, count, events)
+JOIN unnest($2::uuid[], $3::integer[]) WITH ORDINALITY AS w (run, first, ord) ON w.ord = j.owner
+
+-- name: read
+SELECT first, count, at, events FROM journal
+WHERE project = $1 AND run = $2
+  AND first >= (SELECT coalesce(max(first), 1) FROM journal WHERE project = $1 AND run = $2 AND first <= $3 + 1)
+  AND first + count > $3 + 1
+ORDER BY first
+
+-- name: aftermath
+INSERT INTO run_aftermath (project, run, at, event) VALUES ($1, $2, weft_now(), $3)

@@ -1,0 +1,100 @@
+-- name: register
+INSERT INTO workers (id, name, host, pid, projects, lease, lease_until, started_at)
+SELECT gen_random_uuid(), $1, $2, $3, $4, $5, now.at + $5, now.at FROM (SELECT weft_now() AS at) AS now
+RETURNING id
+
+-- name: renew
+-- Step 5.
+UPDATE workers SET lease_until = weft_now() + lease WHERE id = $1 AND ended_at IS NULL RETURNING id
+
+-- name: revive
+-- Step 5.
+UPDATE workers SET lease_until = weft_now() + lease, ended_at = NULL WHERE id = $1
+
+-- name: number
+SELECT number FROM workers WHERE id = $1
+
+-- name: lock_is_proof
+-- Step 5. Asked on another connection than the one that holds the lock.
+UPDATE workers AS w SET lock_is_proof = EXISTS (
+    SELECT FROM pg_locks AS l
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND l.classid::bigint = $2 AND l.objid::bigint = w.number)
+WHERE w.id = $1
+RETURNING lock_is_proof
+
+-- name: hold
+SELECT pg_try_advisory_lock($1, $2)
+
+-- name: without_death_lock
+SELECT w.id FROM workers AS w
+WHERE w.ended_at IS NULL AND w.lock_is_proof
+  AND NOT EXISTS (
+    SELECT FROM pg_locks AS l
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND l.classid::bigint = $1 AND l.objid::bigint = w.number)
+
+-- name: bury
+-- Step 5, SKIP LOCKED: a worker that is renewing at this moment lives. The lapsed, and those of $1 whose lock is gone.
+WITH dead AS MATERIALIZED (
+    SELECT id FROM workers
+    WHERE ended_at IS NULL AND (lease_until < (SELECT weft_now()) OR id = ANY ($1::uuid[]))
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE workers AS w SET ended_at = (SELECT weft_now()) FROM dead AS d WHERE w.id = d.id
+RETURNING w.id
+
+-- name: give_back_own
+-- Steps 3 and 4, waiting: whoever signs off or begins anew leaves nothing behind.
+WITH mine AS MATERIALIZED (
+    SELECT r.project, r.id
+    FROM runs AS r JOIN ready AS q ON q.project = r.project AND q.run = r.id
+    WHERE q.worker = $1 AND r.worker = $1 AND r.ended_at IS NULL
+    ORDER BY r.id
+    FOR NO KEY UPDATE OF r
+), freed AS (
+    UPDATE ready AS q SET worker = NULL FROM mine AS m WHERE q.project = m.project AND q.run = m.id
+)
+UPDATE runs AS r SET worker = NULL, status = 'queued' FROM mine AS m
+WHERE r.project = m.project AND r.id = m.id
+RETURNING r.project, r.id AS run
+
+-- name: sign_off
+-- Step 5.
+UPDATE workers SET ended_at = weft_now() WHERE id = $1 AND ended_at IS NULL
+
+-- name: give_back
+-- Steps 3 and 4, both with SKIP LOCKED: what somebody is ending or claiming is looked at again next time, since workers that
+-- ended lately are swept again and again. That also catches what a worker claimed while it was being given up.
+WITH dead AS MATERIALIZED (
+    SELECT id FROM workers WHERE ended_at > (SELECT weft_now()) - interval '5 minutes'
+), left_behind AS MATERIALIZED (
+    SELECT q.project, q.run, q.worker
+    FROM ready AS q JOIN runs AS r ON r.project = q.project AND r.id = q.run
+    WHERE EXISTS (SELECT FROM dead) AND q.worker IN (SELECT id FROM dead) AND r.ended_at IS NULL
+    FOR NO KEY UPDATE OF r SKIP LOCKED
+    FOR UPDATE OF q SKIP LOCKED
+), freed AS (
+    UPDATE ready AS q SET worker = NULL FROM left_behind AS l WHERE q.project = l.project AND q.run = l.run
+), queued AS (
+    UPDATE runs AS r SET worker = NULL, status = 'queued' FROM left_behind AS l
+    WHERE r.project = l.project AND r.id = l.run
+)
+SELECT project, run, worker FROM left_behind
+
+-- name: forget_notices
+DELETE FROM notices WHERE worker IN (SELECT id FROM workers WHERE ended_at IS NOT NULL)
+
+-- name: forget_workers
+DELETE FROM workers WHERE ended_at < (SELECT weft_now()) - interval '1 day'
+
+-- name: notices
+-- Step 4.
+DELETE FROM notices WHERE worker = $1 RETURNING project, run
+
+-- name: alive
+SELECT id, number, name, host, pid, started_at FROM workers
+WHERE ended_at IS NULL AND lease_until >= (SELECT weft_now()) AND $1 = ANY (projects)
+ORDER BY number
