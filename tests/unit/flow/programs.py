@@ -13,7 +13,7 @@ from weft.flow.state import Kick, Plan, RunState, Skip
 from weft.lang.graph import GATES, Edge, InputPort, Node, OutputPort, Program
 
 Step = tuple[str, Any]
-"""`("emit", {port: value, …})`, `("close", port)`, `("log", text)`, `("fail", message)`; then it completes."""
+"""`("emit", {port: value, …})`, `("close", port)`, `("log", text)`, `("fail", message)`; then it ends."""
 
 Script = Iterable[Step]
 Body = Script | Callable[[dict[str, Any]], Script]
@@ -23,13 +23,10 @@ def inp(name: str, **facts: Any) -> InputPort:
     return InputPort(name, "T", **facts)
 
 
-def node(
-    name: str, *inputs: str | InputPort, out: str = "out", one_of: tuple[tuple[str, ...], ...] = ()
-) -> Node:
+def node(name: str, *inputs: str | InputPort, out: str = "out", one_of: tuple[tuple[str, ...], ...] = ()) -> Node:
     """`"x!"` is a required input, `"x"` an optional one; `out` lists the outputs, apart by blanks."""
     ports = [
-        port if isinstance(port, InputPort) else inp(port.rstrip("!"), required=port.endswith("!"))
-        for port in inputs
+        port if isinstance(port, InputPort) else inp(port.rstrip("!"), required=port.endswith("!")) for port in inputs
     ]
     outputs = tuple(OutputPort(each, "T") for each in out.split())
     return Node(name, "Any", tuple(ports), outputs, one_of=one_of)
@@ -44,9 +41,7 @@ def program(*nodes: Node, wires: str = "") -> Program:
         edge = Edge(*source.split("."), *target.split("."))
         edges.append(edge)
         driven.setdefault(edge.target, set()).add(edge.target_port)
-    return Program(
-        "test.weft", tuple(_wired(each, driven.get(each.id, set())) for each in nodes), tuple(edges)
-    )
+    return Program("test.weft", tuple(_wired(each, driven.get(each.id, set())) for each in nodes), tuple(edges))
 
 
 def _wired(each: Node, names: set[str]) -> Node:

@@ -64,9 +64,7 @@ def test_an_event_survives_encoding(cls, data):
 
 def test_empty_parts_are_left_out():
     assert ev.encode(ev.NodeStarted("a")) == '{"kind":"node_started","node":"a"}'
-    assert ev.encode(ev.NodeStarted("a", (0, "site"))) == (
-        '{"kind":"node_started","node":"a","frames":[0,"site"]}'
-    )
+    assert ev.encode(ev.NodeStarted("a", (0, "site"))) == ('{"kind":"node_started","node":"a","frames":[0,"site"]}')
     assert ev.encode(ev.CostReported("a", (), "s")) == '{"kind":"cost_reported","node":"a","service":"s"}'
     assert ev.encode(ev.ExecutionTagged(None, (), ("t",))) == '{"kind":"execution_tagged","tags":["t"]}'
     assert ev.decode({"kind": "execution_tagged", "tags": ["t"]}) == ev.ExecutionTagged(None, (), ("t",))

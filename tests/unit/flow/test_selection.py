@@ -80,9 +80,7 @@ def test_handed_values_fill_gates_literals_and_null():
 
 
 def test_an_optional_wire_from_outside_is_closed_and_an_inverted_gate_from_outside_is_absent():
-    of = program(
-        node("g"), node("a", "x!", inp("y", default=1)), wires="g.out>a.x g.out>a.y g.out>a._should_not_flow"
-    )
+    of = program(node("g"), node("a", "x!", inp("y", default=1)), wires="g.out>a.x g.out>a.y g.out>a._should_not_flow")
     run = run_to_end(of, selection=Selection(from_values={"a": {"x": 0}}))
     assert (run.status("a"), run.bag("a")) == ("completed", {"x": 0})
 
@@ -130,9 +128,7 @@ def test_an_emission_beats_a_handed_value():
 def test_a_needed_input_that_nothing_supplies_is_refused():
     message, hint = refusal(JOIN, from_values={"a": {}})
     assert message == "c needs a value on y, but b, which feeds it, is left out of this run"
-    assert hint == (
-        """Hand it over with --from c='{"y": …}', or say what b gives with --emit b='{"out": …}'."""
-    )
+    assert hint == ("""Hand it over with --from c='{"y": …}', or say what b gives with --emit b='{"out": …}'.""")
     assert chosen(JOIN, from_values={"a": {}, "c": {"y": 1}}) == "a c d"
     assert "c needs a value on y" in refusal(JOIN, from_values={"c": {"x": 1}})[0]
 
@@ -157,9 +153,7 @@ def test_the_last_of_a_one_of_group_is_needed():
 
 
 def test_a_start_of_which_every_input_would_be_closed_is_refused():
-    of = program(
-        node("g"), node("a", "x", "y"), node("b", "x", inp("y", default=1)), wires="g.out>a.x g.out>b.x"
-    )
+    of = program(node("g"), node("a", "x", "y"), node("b", "x", inp("y", default=1)), wires="g.out>a.x g.out>b.x")
     assert "a needs a value on x" in refusal(of, from_values={"a": {}})[0]
     assert chosen(of, from_values={"b": {}}) == "b"
 
