@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft import log
+from weft.cli.shell import debugging
 from weft.settings import Project, load_settings, project_of
 
 if TYPE_CHECKING:
@@ -17,13 +19,18 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened(
-    database_url: str | None, path: Path | None = None, *, concurrency: int | None = None
+    database_url: str | None,
+    path: Path | None = None,
+    *,
+    concurrency: int | None = None,
+    log_level: log.Level = "error",
 ) -> AsyncIterator[Store]:
     """The store that the flag, the environment or the project of a path (else of the current folder) names."""
     from weft.service.running import open_store
 
     project = project_of(path or Path())
     settings = load_settings(project, database_url=database_url, concurrency=concurrency)
+    log.choose(settings.log_format, "debug" if debugging() else log_level)
     async with open_store(settings) as store:
         yield store
 

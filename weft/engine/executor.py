@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
-import structlog
-
 from weft.engine.context import RunContext
 from weft.engine.journal_writer import JournalWriter
 from weft.engine.programs import ReadyProgram
@@ -34,6 +32,7 @@ from weft.flow.events import (
     encode,
 )
 from weft.flow.state import Kick, RunState, Skip, Start
+from weft.log import get_logger
 from weft.nodes.context import partly_happened, run_body
 from weft.nodes.failures import failure_of
 from weft.store.runs.journal import Write
@@ -42,7 +41,7 @@ from weft.store.runs.runs import Fence
 LOOK_WHETHER_ENDED = 1.0
 """Seconds."""
 
-log = structlog.get_logger("weft.run")
+log = get_logger("weft.run")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
-import structlog
-
 from weft.engine.retrying import FIRST_PAUSE, LONGEST_PAUSE, retrying
+from weft.log import get_logger
 from weft.store.pool import CONNECTION_LOST, Connection, Database
 from weft.store.runs import journal
 from weft.store.runs.journal import Write
@@ -22,7 +21,7 @@ from weft.store.runs.journal import Write
 BATCH_RUNS = 500
 """So many runs at most in one statement: beyond it, the locks of one batch would keep the next one waiting."""
 
-log = structlog.get_logger("weft.journal")
+log = get_logger("weft.journal")
 
 
 class Author(Protocol):

@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-import structlog
-
+from weft.log import get_logger
 from weft.store.pool import CONNECTION_LOST, Connection, Database
 
 T = TypeVar("T")
@@ -19,7 +18,7 @@ FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
 """Seconds between two attempts; doubled from the first to the longest."""
 
-log = structlog.get_logger("weft.store")
+log = get_logger("weft.store")
 
 
 async def retrying(database: Database, work: Callable[[Connection], Awaitable[T]]) -> T:

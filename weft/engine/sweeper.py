@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-import structlog
-
 from weft.engine.retrying import retrying
+from weft.log import get_logger
 from weft.store.pool import Database
 from weft.store.runs import workers
 
-log = structlog.get_logger("weft.sweeper")
+log = get_logger("weft.sweeper")
 
 
 async def sweep(

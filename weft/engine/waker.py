@@ -12,9 +12,9 @@ from functools import partial
 from uuid import UUID
 
 import anyio
-import structlog
 
 from weft.engine.retrying import retrying
+from weft.log import get_logger
 from weft.store.pool import Connection, Database
 from weft.store.runs import scopes, stops
 from weft.store.runs.scopes import Ended, Ending
@@ -22,7 +22,7 @@ from weft.store.runs.scopes import Ended, Ending
 LOOK_AGAIN = 1.0
 DUE_AT_ONCE = 200
 
-log = structlog.get_logger("weft.waker")
+log = get_logger("weft.waker")
 
 
 class Waker:

@@ -19,7 +19,6 @@ from typing import Any
 from uuid import UUID
 
 import anyio
-import structlog
 
 from weft.engine.executor import End, Execution
 from weft.engine.journal_writer import JournalWriter
@@ -30,6 +29,7 @@ from weft.engine.sweeper import sweep
 from weft.engine.waker import Waker
 from weft.flow.events import Event, ExecutionStarted, LogLine, decode, encode
 from weft.lang.graph import Program
+from weft.log import get_logger
 from weft.settings import EngineSettings
 from weft.store.notify import Listener, Notice, Notifier
 from weft.store.pool import CONNECTION_LOST, Connection, Database
@@ -43,7 +43,7 @@ LOOK_AGAIN = 1.0
 
 REMEMBERED_ENDS = 10_000
 
-log = structlog.get_logger("weft.worker")
+log = get_logger("weft.worker")
 
 
 class Worker:

@@ -1,17 +1,16 @@
 """From a path that a person typed to a checked program.
 
-Finds the program file, reads it and what it names with `@file`, and compiles it with the nodes of its project. Not here:
-the compiler (`weft.lang`), and finding the project (`projects.py`).
+Finds the program file, reads it and what it names with `@file`, and compiles it with the nodes of its project. Not
+here: the compiler (`weft.lang`), and finding the project (`projects.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from weft.errors import DoesNotCompile, NodeFileError, NotFound, UnreadableFile
+from weft.errors import DoesNotCompile, NotFound, UnreadableFile
 from weft.lang.diagnostics import Diagnostic, Source
 from weft.lang.graph import Program
 from weft.service.projects import LoadedProject
@@ -135,7 +134,7 @@ def check(path: Path, project: LoadedProject) -> Checked:
 def as_typed(path: Path) -> str:
     """A path as a person in the current folder would type it: relative if it is below, else absolute."""
     relative = os.path.relpath(path)
-    return os.path.abspath(path) if relative.startswith("..") else relative
+    return str(path.resolve()) if relative.startswith("..") else relative
 
 
 def required_program(checked: Checked) -> Program:
@@ -164,8 +163,3 @@ def programs_below(folder: Path) -> list[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
         found += [Path(parent, name) for name in sorted(files) if name.endswith(".weft")]
     return found
-
-
-def broken_nodes(problems: Sequence[NodeFileError]) -> list[str]:
-    """Node files that could not be loaded, one message each."""
-    return [str(problem) for problem in problems]

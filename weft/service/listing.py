@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from weft.errors import NotFound
 from weft.store.pool import Database
@@ -152,6 +153,14 @@ TERMINAL = frozenset({"execution_completed", "execution_failed", "execution_canc
 
 
 async def workers_of(database: Database, project: int) -> list[int]:
-    """The numbers of the workers alive that serve a project."""
+    """The numbers of the workers that serve a project: their lease holds, and nothing says that they died."""
     async with database.connection() as connection:
-        return await workers.alive(connection, project)
+        alive = await workers.alive(connection, project)
+        lost = set(await workers.without_death_lock(connection)) if alive else set()
+    return [worker.number for worker in alive if worker.id not in lost]
+
+
+async def worker_number(database: Database, worker: UUID) -> int | None:
+    """The number by which people know a worker."""
+    async with database.connection() as connection:
+        return await workers.number(connection, worker)

@@ -1,32 +1,27 @@
 """Stopping runs for a person: by id, or all of a project's live runs that carry a tag.
 
-The ends themselves are the store's one cancel path; here are its chunks, and what to do when one fails. Stops that runs
-ask of each other are the engine's (`weft.engine.waker`).
+Those who drive them are told. The ends themselves are the store's one cancel path, and stops that runs ask of each
+other are the engine's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
-from weft.errors import StoreUnreachable
 from weft.store import projects
 from weft.store.notify import Notice, Notifier
 from weft.store.pool import Database
-from weft.store.runs import listing, scopes
-from weft.store.runs.scopes import Ended, Ending
-
-CHUNK = 1_000
-"""Trees ended in one transaction: many more would hold their locks for too long."""
+from weft.store.runs import endings, listing, stops
+from weft.store.runs.endings import Report
 
 BY_USER = "Cancelled by user"
 
 
 @dataclass(slots=True)
 class Stopped:
-    """The runs that this stop ended, in order, and those it could not end, each with why."""
+    """The runs that a stop ended (those below them too), and those that it could not end, each with why."""
 
     runs: list[UUID] = field(default_factory=list)
     failed: dict[UUID, str] = field(default_factory=dict)
@@ -39,49 +34,32 @@ async def live_tagged(database: Database, project_key: str, tag: str) -> list[UU
         return [] if number is None else await listing.live_tagged(connection, number, tag)
 
 
-async def stop_tagged(database: Database, project_key: str, tag: str, runs: Sequence[UUID]) -> Stopped:
-    """End these runs of a project, which were found by their tag."""
+async def stop_tagged(database: Database, project_key: str, tag: str) -> Stopped:
+    """End the project's live runs that carry the tag now."""
     async with database.connection() as connection:
         number = await projects.find(connection, project_key)
     if number is None:
         return Stopped()
-    return await stop_runs(database, number, runs, f"{BY_USER} (tag {tag})", {"kind": "user", "tag": tag})
+    report = await stops.end_tagged(
+        database, number, tag, f"{BY_USER} (tag {tag})", {"kind": "user", "tag": tag}
+    )
+    return await _told(database, number, report)
 
 
-async def stop_runs(
-    database: Database,
-    project: int,
-    runs: Sequence[UUID],
-    reason: str = BY_USER,
-    cause: dict[str, Any] | None = None,
-) -> Stopped:
-    """End these runs of one project and all below them; one that has already ended is left as it is."""
-    stopped = Stopped()
-    ending = Ending("cancelled", reason, cause or {"kind": "user"})
+async def stop_runs(database: Database, project: int, runs: Sequence[UUID]) -> Stopped:
+    """End these runs of one project; one that has already ended is left as it is."""
+    report = await endings.end_runs(database, project, runs, BY_USER, {"kind": "user"})
+    return await _told(database, project, report)
+
+
+async def _told(database: Database, project: int, report: Report) -> Stopped:
+    """Tell the owners of what was ended, so that their bodies hear it at once and not at their next look."""
     async with Notifier(database) as notifier:
-        for start in range(0, len(runs), CHUNK):
-            ended = await _end(database, project, runs[start : start + CHUNK], ending, stopped)
-            for each in ended:
+        for each in report.ended:
+            if each.worker is not None:
                 notifier.send(Notice("ended", project, each.run, each.worker))
-            gone = {each.run for each in ended}
-            stopped.runs += [run for run in runs[start : start + CHUNK] if run in gone]
         await notifier.flushed()
-    return stopped
-
-
-async def _end(
-    database: Database, project: int, runs: Sequence[UUID], ending: Ending, stopped: Stopped
-) -> list[Ended]:
-    """One chunk; where it fails it is halved, down to the one run at fault, so that no other is spared."""
-    try:
-        async with database.transaction() as connection:
-            return await scopes.end_trees(connection, project, list(runs), ending)
-    except StoreUnreachable:
-        raise
-    except Exception as error:
-        if len(runs) == 1:
-            stopped.failed[runs[0]] = str(error) or type(error).__name__
-            return []
-    middle = len(runs) // 2
-    first = await _end(database, project, runs[:middle], ending, stopped)
-    return first + await _end(database, project, runs[middle:], ending, stopped)
+    return Stopped(
+        [each.run for each in report.ended],
+        {run: str(error) or type(error).__name__ for run, error in report.failed},
+    )

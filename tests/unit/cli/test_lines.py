@@ -66,7 +66,8 @@ def test_zero_and_false_are_not_empty():
 
 def test_race_65_a_cut_splits_no_character_and_never_drops_the_reason():
     reason = "because " + "ü" * 300
-    event = {"kind": "node_cancelled", "node": "n", "value": "東" * 500, "error": {"message": "x" * 500}, "reason": reason}
+    error = {"message": "x" * 500}
+    event = {"kind": "node_cancelled", "node": "n", "value": "東" * 500, "error": error, "reason": reason}
     line = event_line(event, AT)
     assert f"reason={reason}" in line
     assert f"value={'東' * (CUT_AT - 1)}… " in line

@@ -68,7 +68,7 @@ async def dump(file: Path | None, database_url: str | None) -> int:
             raise StoreUnreachable(f"pg_dump failed: {said.decode(errors='replace').strip()}")
         if part is not None and file is not None:
             part.rename(file)
-            note(f"wrote {file} ({file.stat().st_size:,} bytes)")
+            note(f"wrote {file}")
     return COMPLETED
 
 

@@ -117,7 +117,7 @@ async def _by_tag(request: Request, tag: str, out: Output, database_url: str | N
         if not request.yes and not _agreed(f"Stop {_count(live)}?"):
             note("nothing was stopped")
             return FAILED
-        stopped = await stopping.stop_tagged(database, project.id, tag, live)
+        stopped = await stopping.stop_tagged(database, project.id, tag)
         left = await stopping.live_tagged(database, project.id, tag)
     for run in stopped.runs:
         _tell(out, run, "cancelled", stopped=True)

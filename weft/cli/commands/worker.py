@@ -12,6 +12,7 @@ from weft.cli.output import Output, note
 from weft.cli.session import opened
 from weft.cli.shell import COMPLETED, INTERRUPTED
 from weft.errors import NotFound
+from weft.service import listing
 from weft.service.projects import load_project
 
 
@@ -29,10 +30,10 @@ async def worker(concurrency: int | None, projects: list[Path], json: bool, data
     stop = asyncio.Event()
     _drain_on_signals(stop)
     async with (
-        opened(database_url, paths[0], concurrency=concurrency) as store,
+        opened(database_url, paths[0], concurrency=concurrency, log_level="info") as store,
         open_runtime(store, loaded, claims=True) as runtime,
     ):
-        number = await runtime.number()
+        number = await listing.worker_number(store.database, runtime.worker.id)
         names = ", ".join(f"{each.project.name} ({each.project.root})" for each in loaded)
         note(f"worker {number} serves {names}; SIGTERM or Ctrl-C drains it")
         if json:
