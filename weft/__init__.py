@@ -5,9 +5,11 @@ Names are loaded when they are first asked for, so that `import weft` costs noth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# As type checkers read it; `typing` itself would be most of the cost.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from weft.errors import EmissionError as EmissionError
     from weft.errors import InputError as InputError
     from weft.errors import NodeError as NodeError

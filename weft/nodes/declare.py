@@ -1,20 +1,19 @@
 """The words of a node's class body: what a port carries beyond its type, and what the whole type allows.
 
 Plain data in the author's terms: types here are Python types. `spec.py` turns them into the language's own.
+Named tuples, since every process that loads the nodes makes these classes, and dataclasses cost ten times that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from weft.lang.graph import MISSING
 from weft.lang.metadata import EntryShape
 
 
-@dataclass(frozen=True, slots=True)
-class PortDetails:
+class PortDetails(NamedTuple):
     """What `Port(...)` makes. `required` is None where it follows from the default."""
 
     default: Any = MISSING
@@ -83,8 +82,7 @@ EACH: Final = _Each()
 """The type of created inputs of which each has a type of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedInputs:
+class CreatedInputs(NamedTuple):
     """`created_inputs = CreatedInputs(str, required=False)`: the program may give the node more inputs.
 
     They are all of one Python type (a `TypeVar` makes them agree with each other and with the ports that
@@ -95,8 +93,7 @@ class CreatedInputs:
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class EntryField:
+class EntryField(NamedTuple):
     """A key of an entry in the list that ports are made from.
 
     `shape` says what it holds: `typed` a value of the Python type `type`, `value` one that fits the matched
@@ -112,8 +109,7 @@ class EntryField:
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PortTemplate:
+class PortTemplate(NamedTuple):
     """A port that an entry adds; `{key}` in the name stands for the entry's own name."""
 
     name: str
@@ -121,8 +117,7 @@ class PortTemplate:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EntryKind:
+class EntryKind(NamedTuple):
     """One kind of entry: the keys it takes and the ports it adds. `key_field` is the key that names it."""
 
     kind: str
@@ -133,8 +128,7 @@ class EntryKind:
     adds_outputs: Sequence[PortTemplate] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PortsFromConfig:
+class PortsFromConfig(NamedTuple):
     """`ports_from_config = PortsFromConfig("cases", kinds)`: ports made from the list written on `field`.
 
     Each entry is an object whose `kind` names one of `kinds`; `match_input` is the input that the entries'
