@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from weft.lang.metadata import Condition as Condition
     from weft.lang.metadata import Rule as Rule
     from weft.lang.types import MustOverride as MustOverride
+    from weft.lang.values import same as same
     from weft.nodes.api import Node as Node
     from weft.nodes.api import NodeOutput as NodeOutput
     from weft.nodes.api import node as node
     from weft.nodes.api import node_error as node_error
+    from weft.nodes.conversions import convert as convert
+    from weft.nodes.conversions import normalise_tag as normalise_tag
     from weft.nodes.declare import CreatedInputs as CreatedInputs
     from weft.nodes.declare import EntryField as EntryField
     from weft.nodes.declare import EntryKind as EntryKind
@@ -37,7 +40,9 @@ _HOMES = {
     "weft.errors": ("EmissionError", "InputError", "NodeError", "RunFailed", "WeftError"),
     "weft.lang.metadata": ("Condition", "Rule"),
     "weft.lang.types": ("MustOverride",),
+    "weft.lang.values": ("same",),
     "weft.nodes.api": ("Node", "NodeOutput", "node", "node_error"),
+    "weft.nodes.conversions": ("convert", "normalise_tag"),
     "weft.nodes.declare": (
         "CreatedInputs",
         "EntryField",

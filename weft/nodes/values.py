@@ -104,6 +104,10 @@ class ValueBag:
         """The values of the inputs that the program created, in source order."""
         return {port.name: _own(self._values[port.name]) for port in self._present(created=True)}
 
+    def absent(self) -> _List[str]:
+        """The names of the inputs that have no value, in source order: their wire closed, or nothing feeds them."""
+        return [port.name for port in self._ports if port.name not in self._values]
+
     def in_order(self) -> _List[tuple[str, Any]]:
         """Every name with its value, in source order."""
         return [(name, _own(self._values[name])) for name in self]
