@@ -15,6 +15,9 @@ from weft.lang.metadata import NodeTypes
 from weft.lang.parser import parse
 from weft.lang.resolve import Files, resolve
 
+UNREADABLE = ("parse", "nesting-too-deep")
+"""What is told alone: after such an error parts of the tree are missing."""
+
 __all__ = ["Compiled", "Files", "compile_source"]
 
 
@@ -33,20 +36,28 @@ class Compiled:
 def compile_source(source: Source, types: NodeTypes, files: Files) -> Compiled:
     """Compile one file. Never raises on any text; errors of the syntax are told alone, all others together."""
     with _collector_paused():
-        file, found = parse(source)
-        if any(diagnostic.severity == "error" for diagnostic in found):
-            return Compiled(None, found)
-        model = resolve(file, types, files)
-        check(model)
-        found = [*found, *model.report.found]
-        if any(diagnostic.severity == "error" for diagnostic in found):
-            return Compiled(None, found)
-        return Compiled(lower(model, source.path), found)
+        return _compile(source, types, files)
+
+
+def _compile(source: Source, types: NodeTypes, files: Files) -> Compiled:
+    file, found = parse(source)
+    if any(diagnostic.slug in UNREADABLE for diagnostic in found):
+        return Compiled(None, found)
+    model = resolve(file, types, files)
+    check(model)
+    found = [*found, *model.report.found]
+    failed = any(diagnostic.severity == "error" for diagnostic in found)
+    program = None if failed else lower(model, source.path)
+    model.dissolve()
+    return Compiled(program, found)
 
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """A compilation only builds up: the cycle collector would walk all of it again and again for nothing."""
+    """A compilation only builds up: the cycle collector would walk all of it again and again for nothing.
+
+    Tree and model are gone when it goes on, or it would walk them once more.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

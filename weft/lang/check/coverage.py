@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.lang.graph import MISSING
-from weft.lang.resolve.model import Model, Node, Report
+from weft.lang.resolve.model import UNKNOWN, Model, Node, Report
 
 
 def check_coverage(model: Model) -> None:
@@ -11,7 +11,9 @@ def check_coverage(model: Model) -> None:
         if node.spec is None:
             continue
         for port in node.inputs.values():
-            if port.required and not port.filled() and port.spec.default is MISSING:
+            if port.type is UNKNOWN or not port.required:
+                continue
+            if not port.filled() and port.spec.default is MISSING:
                 model.report.error(
                     node.span,
                     "required-port-unmet",

@@ -17,8 +17,6 @@ def check_names(model: Model) -> None:
             if "__" in first.id
             else "give one of the two another name",
         )
-    for span in model.instance_markers:
-        report.error(span, "instances-unsupported", "values that differ by instance are not supported")
     for node in model.nodes.values():
         for name, span in node.repeated_ports:
             report.error(

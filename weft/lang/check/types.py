@@ -6,39 +6,36 @@ from collections.abc import Iterator
 
 from weft.lang.resolve.model import Input, Link, Model, Node, Output, Report, holds_unknown
 from weft.lang.resolve.variables import holds_must_override
-from weft.lang.types import Type, Variable, assignable, walk
+from weft.lang.types import Type, Variable, assignable, is_open, walk
 from weft.lang.values import cast_allowed
 
 
 def check_types(model: Model) -> None:
+    mismatched = []
     for link in model.links:
         if link.output is not None and link.input is not None and not link.keys:
-            _fit(model.report, link, link.output.type, link.input)
-    _undetermined(model)
+            source, target = link.output.type, link.input.type
+            if source is not target and link.input.takes_wire() and not _fits(source, target):
+                _mismatch(model.report, link, source, target)
+                mismatched.append(link)
+    _undetermined(model, mismatched)
     for node in model.nodes.values():
         if node.spec is not None and node.spec.cast_ports:
             _cast(model.report, node)
 
 
-def _fit(report: Report, link: Link, source: Type, port: Input) -> None:
-    target = port.type
-    if source is target or not port.takes_wire() or assignable(source, target):
-        return
-    if holds_unknown(source) or holds_unknown(target):
-        return
+def _fits(source: Type, target: Type) -> bool:
+    return assignable(source, target) or holds_unknown(source) or holds_unknown(target)
+
+
+def _mismatch(report: Report, link: Link, source: Type, target: Type) -> None:
+    given = f"{link.source_name.text}.{link.source_port.text}"
+    taken = f"{link.target_name.text}.{link.target_port.text}"
     hint = None
-    if cast_allowed(source, target):
-        hint = (
-            f"put a Cast between them: `{link.target_name.text}.{link.target_port.text} = "
-            f"Cast -> (value: {target}) {{ value: {link.source_name.text}.{link.source_port.text} }}.value`"
-        )
-    report.error(
-        link.span,
-        "type-mismatch",
-        f"`{link.source_name.text}.{link.source_port.text}` is {source}, "
-        f"but `{link.target_name.text}.{link.target_port.text}` takes {target}",
-        hint=hint,
-    )
+    if cast_allowed(source, target) and not is_open(target):
+        hint = f"put a Cast between them: `{taken} = Cast -> (value: {target}) {{ value: {given} }}.value`"
+    message = f"`{given}` is {source}, but `{taken}` takes {target}"
+    report.error(link.span, "type-mismatch", message, hint=hint)
 
 
 def _connected(node: Node) -> Iterator[Input | Output]:
@@ -50,10 +47,20 @@ def _connected(node: Node) -> Iterator[Input | Output]:
             yield output
 
 
-def _undetermined(model: Model) -> None:
-    """Open types on connected ports. Ports that are open for one reason are reported once, at the first."""
+def _undetermined(model: Model, mismatched: list[Link]) -> None:
+    """Open types on connected ports. Ports that are open for one reason are reported once, at the first.
+
+    What hangs on a wire that was reported as mismatched is open for that reason, and not reported again.
+    """
+    if not any(port.open for node in model.nodes.values() for port in _connected(node)):
+        return
     told: set[tuple[str, str]] = set()
-    open_links: dict[str, list[Link]] | None = None
+    open_links = _open_links(model)
+    for link in mismatched:
+        for end, port in ((link.source, link.output), (link.target, link.input)):
+            if end is not None and port is not None:
+                for variable in _variables(port.type):
+                    _mark(end.id, variable, open_links, told)
     for node in model.nodes.values():
         for port in _connected(node):
             if holds_must_override(port.type):
@@ -62,8 +69,6 @@ def _undetermined(model: Model) -> None:
             variables = _variables(port.type)
             if any((node.id, variable) in told for variable in variables):
                 continue
-            if open_links is None:
-                open_links = _open_links(model)
             for variable in variables:
                 _mark(node.id, variable, open_links, told)
             model.report.error(

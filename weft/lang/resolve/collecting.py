@@ -19,12 +19,10 @@ from weft.lang.syntax import (
     File,
     IncludeDecl,
     Inline,
-    InstanceFilled,
     ListValue,
     Name,
     NodeDecl,
     OneOf,
-    PerInstance,
     Scalar,
     Signature,
     TypeDecl,
@@ -121,15 +119,11 @@ class _Collector:
             elif isinstance(entry, OneOf):
                 ports = tuple(name.text for name in entry.ports)
                 declaration.one_of.append(OneOfGroup(ports, entry.span))
-            elif isinstance(entry, PerInstance):
-                self._model.instance_markers.append(entry.span)
 
     def assign(self, made: Assignment) -> None:
         if isinstance(made.value, Inline):
             name = f"{made.node.text}__{made.port.text}"
             self._inline.append((Name(name, made.value.type.span), made.value))
-        elif isinstance(made.value, InstanceFilled):
-            self._model.instance_markers.append(made.value.span)
         self._assignments.append(made)
 
     def refuse(self, item: ContainerDecl | IncludeDecl) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.lang.graph import GATES
 from weft.lang.resolve.collecting import Declaration
 from weft.lang.resolve.literals import Literals
-from weft.lang.resolve.model import Assignment, Input, Link, Misplaced, Model, Node, Written
+from weft.lang.resolve.model import UNKNOWN, Assignment, Input, Link, Misplaced, Model, Node, Written
 from weft.lang.resolve.ports import GATE_SPECS, Ports, add_one_of, order_created
 from weft.lang.syntax import Inline, InstanceFilled, Name, Wire
 
@@ -48,7 +48,10 @@ class _Linker:
         values: dict[int, Written] = {}
         listed: Written | None = None
         for made in node.assignments:
-            if not isinstance(made.value, Wire | Inline | InstanceFilled):
+            if isinstance(made.value, InstanceFilled):
+                # The parser has refused it; here it only keeps its place filled.
+                values[id(made)] = Written(made.value, None, made.value.span, UNKNOWN, broken=True)
+            elif not isinstance(made.value, Wire | Inline):
                 values[id(made)] = written = self._literals.written(made.value)
                 if config is not None and made.port.text == config.field:
                     listed = listed or written

@@ -195,4 +195,9 @@ class Model:
     homeless: list[Assignment] = field(default_factory=list)
     collisions: list[tuple[Node, Span]] = field(default_factory=list)
     doubled_links: list[tuple[Link, Link]] = field(default_factory=list)
-    instance_markers: list[Span] = field(default_factory=list)
+
+    def dissolve(self) -> None:
+        """Let nodes and wires go of each other, so that all of it is freed without the cycle collector."""
+        for link in self.links:
+            link.source = link.target = None
+            link.output = link.input = None
