@@ -156,8 +156,8 @@ class Execution:
     # --- the fold -----------------------------------------------------------------------------------------
 
     def record(self, event: Event) -> None:
-        """A body did something: fold it in, and look soon at what it makes due. Soon, not now: what the body's last call
-        emits is then saved together with its completion."""
+        """A body did something: fold it in, and look soon at what it makes due. Soon, not now: what the body's last
+        call emits is then saved together with its completion."""
         self._record(event)
         if not self._advance_asked:
             self._advance_asked = True

@@ -74,12 +74,12 @@ def _payloads(notices: Iterable[Notice]) -> list[str]:
     size = 0
     for line in map(_encode, notices):
         if size + len(line) + 1 > PAYLOAD_LIMIT:
-            payloads.append("\\n".join(lines))
+            payloads.append("\n".join(lines))
             lines, size = [], 0
         lines.append(line)
         size += len(line) + 1
     if lines:
-        payloads.append("\\n".join(lines))
+        payloads.append("\n".join(lines))
     return payloads
 
 
