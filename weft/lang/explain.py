@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from weft.lang.diagnostics import Span
+from weft.lang.tables import Stack
 from weft.lang.tokens import END, MAX_NESTING, Token
 
 
@@ -32,7 +32,7 @@ def never_closed(text: str, opener: Token) -> Finding:
     )
 
 
-def explain(text: str, stack: Sequence[Any], token: Token, expected: frozenset[str]) -> Finding:
+def explain(text: str, stack: Stack, token: Token) -> Finding:
     if token.type == END:
         return Finding(Span(token.start, token.end), "the file ends here, in the middle of a line")
     return Finding(Span(token.start, token.end), f"`{token.text}` cannot stand here")

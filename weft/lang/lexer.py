@@ -8,7 +8,7 @@ mistake has a place), and settles what depends on line ends. It plugs into lark'
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, Final, Protocol
 
 from weft.lang.diagnostics import Span
@@ -16,20 +16,24 @@ from weft.lang.syntax import Comment
 from weft.lang.tokens import END, Open, Token
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
+_DECLARED: Final = frozenset({"BRACE_BELOW"})
+_OUTSIDE_JSON: Final = frozenset({"STRING", "NUMBER"})
+_INSIDE_JSON: Final = frozenset({"JSON_STRING", "JSON_NUMBER"})
 
-# Tried after all terminals of the grammar, in this order.
+# What is left when no terminal of the grammar matches. The last one takes any character.
 _MISFITS: Final = (
     ("COMMENT", r"#[^\r\n]*"),
     ("OPEN_STRING", r'"(?:[^"\\\r\n]|\\[^\r\n])*\\?'),
     ("OPEN_HEREDOC", r"```[\s\S]*"),
     ("BAD_NUMBER", r"[+-]?\.?[0-9](?:[eE][+-]|[A-Za-z0-9_.]|[+-](?=[0-9.]))*"),
     ("BAD_MARKER", r"@[A-Za-z_][A-Za-z0-9_-]*\(?"),
+    ("EQUAL_AT_LINE_END", r"="),
     (END, r"\Z"),
     ("BAD_CHARACTER", r"[\s\S]"),
 )
 
 
-class _Terminal(Protocol):
+class Terminal(Protocol):
     @property
     def name(self) -> str: ...
     @property
@@ -38,37 +42,43 @@ class _Terminal(Protocol):
     def pattern(self) -> Any: ...
 
 
-class _Conf(Protocol):
+class TerminalSet(Protocol):
     @property
-    def terminals(self) -> Collection[Any]: ...
+    def terminals(self) -> Collection[Terminal]: ...
 
 
 class _Scanner:
-    """One regular expression for all tokens of a mode."""
+    """One regular expression for all tokens of a mode, blanks before them included."""
 
-    __slots__ = ("match", "names")
+    __slots__ = ("kinds", "match")
 
-    def __init__(self, terminals: Sequence[tuple[str, str]]) -> None:
-        self.match = re.compile(
-            r"[ \t\r\n]*(?:" + "|".join(f"({pattern})" for _, pattern in terminals) + ")"
-        ).match
-        self.names = ("", *(name for name, _ in terminals))
+    def __init__(self, patterns: list[tuple[str, str]]) -> None:
+        alternatives = "|".join(f"({pattern})" for _, pattern in patterns)
+        self.match = re.compile(rf"[ \t\r\n]*+(?:{alternatives})").match
+        self.kinds = ("", *(name for name, _ in patterns))
 
 
 class Lexer:
     """The terminals of the grammar, ready to read any text; holds nothing of the text that it reads."""
 
-    def __init__(self, conf: _Conf, states: dict[int, Collection[str]], always_accept: Collection[str] = ()) -> None:
-        ordered = sorted(conf.terminals, key=lambda terminal: (-terminal.priority, -terminal.pattern.max_width))
-        patterns = [
-            (terminal.name, terminal.pattern.to_regexp()) for terminal in ordered if terminal.name != "BRACE_BELOW"
-        ]
-        self._json = _Scanner([pair for pair in patterns if pair[0] not in ("STRING", "NUMBER")] + list(_MISFITS))
-        self._plain = _Scanner(
-            [pair for pair in patterns if pair[0] not in ("JSON_STRING", "JSON_NUMBER")] + list(_MISFITS)
-        )
+    def __init__(
+        self, conf: TerminalSet, states: dict[int, Collection[str]], always_accept: Collection[str] = ()
+    ) -> None:
+        self._by_text: dict[str, str] = {}
+        patterns: list[tuple[str, str]] = []
+        for terminal in sorted(conf.terminals, key=lambda each: -each.priority):
+            if terminal.name in _DECLARED:
+                continue
+            if terminal.pattern.type == "str" and (terminal.pattern.value.isalpha() or len(terminal.pattern.value) == 1):
+                self._by_text[terminal.pattern.value] = terminal.name
+            else:
+                patterns.append((terminal.name, terminal.pattern.to_regexp()))
+        marks = "".join(re.escape(text) for text in self._by_text if not text.isalpha())
+        patterns.insert(1 + [name for name, _ in patterns].index("ID"), ("MARK", f"[{marks}]"))
+        json = _Scanner([*(pair for pair in patterns if pair[0] not in _OUTSIDE_JSON), *_MISFITS])
+        plain = _Scanner([*(pair for pair in patterns if pair[0] not in _INSIDE_JSON), *_MISFITS])
         self._by_state = {
-            state: self._json if "JSON_STRING" in accepted else self._plain for state, accepted in states.items()
+            state: json if "JSON_STRING" in accepted else plain for state, accepted in states.items()
         }
 
     def lex(
@@ -78,39 +88,32 @@ class Lexer:
 
         `states` and `open_` are the parser's, and asked before each token: they change while tokens are fed.
         """
-        by_state = self._by_state
+        scanners, by_text = self._by_state, self._by_text
         previous_end = at = start
-        find = text.find
         while True:
-            scanner = by_state[states[-1]]
+            scanner = scanners[states[-1]]
             match = scanner.match(text, at)
-            assert match is not None
+            assert match is not None and match.lastindex is not None
             group = match.lastindex
-            assert group is not None
             start, at = match.span(group)
-            kind = scanner.names[group]
-            if kind == "COMMENT":
-                if open_ and open_[-1].what in ("value", "marker"):
-                    yield Token("COMMENT_IN_VALUE", text[start:at], start, at)
-                    continue
-                comments.append(Comment(text[start:at], Span(start, at)))
-                continue
-            if kind == "LBRACE":
-                if find("\n", previous_end, start) >= 0:
+            kind = scanner.kinds[group]
+            piece = text[start:at]
+            if kind == "ID":
+                kind = by_text.get(piece, kind)
+            elif kind == "MARK":
+                kind = by_text[piece]
+                if kind == "LBRACE" and text.find("\n", previous_end, start) >= 0:
                     kind = "BRACE_BELOW"
-            elif kind == "EQUAL":
-                if _ends_line(text, at):
-                    kind = "EQUAL_AT_LINE_END"
-            elif kind == "ARROW" and _BLANK_LINE.search(text, previous_end, start):
-                kind = "LATE_ARROW"
+            elif kind == "ARROW":
+                if _BLANK_LINE.search(text, previous_end, start):
+                    kind = "LATE_ARROW"
+            elif kind == "COMMENT":
+                if open_ and open_[-1].what in ("value", "marker"):
+                    kind = "COMMENT_IN_VALUE"
+                else:
+                    comments.append(Comment(piece, Span(start, at)))
+                    continue
+            yield Token(kind, piece, start, at)
             previous_end = at
-            yield Token(kind, text[start:at], start, at)
             if kind == END:
                 return
-
-
-_REST: Final = re.compile(r"[ \t\r]*(?:[#\n]|\Z)")
-
-
-def _ends_line(text: str, at: int) -> bool:
-    return _REST.match(text, at) is not None

@@ -1,7 +1,8 @@
 """Text to tree: `parse`. The one module that knows lark.
 
-lark makes the LALR tables from `grammar/weft.lark` and runs them; the tokens come from `lexer.py`, the tree from
-`building.py`, the words of an error from `explain.py`, the place to go on after one from `recovery.py`.
+lark makes the LALR tables of `grammar/weft.lark` and the calls that build the tree; `tables.py` runs them. The tokens
+come from `lexer.py`, the tree from `building.py`, the words of an error from `explain.py`, the place to go on after
+one from `recovery.py`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import hashlib
+import io
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
 from lark import Lark
-from lark.exceptions import UnexpectedToken
+from lark import __version__ as lark_version
+from lark.parsers.lalr_analysis import Shift
 
 from weft.data import data_folder
-from weft.lang import recovery
+from weft.lang import cache, recovery
 from weft.lang.building import Builder
-from weft.lang.diagnostics import Diagnostic, Source, Span
+from weft.lang.diagnostics import Diagnostic, Source
 from weft.lang.explain import explain, never_closed, too_deep
 from weft.lang.lexer import Lexer
-from weft.lang.scopes import check_scopes
-from weft.lang.syntax import Comment, ContainerDecl, File
+from weft.lang.syntax import File
+from weft.lang.tables import Action, Reduction, Stack, Tables
 from weft.lang.tokens import CLOSERS, END, MAX_NESTING, OPENERS, Open, Token
 
 _one_at_a_time: Final = threading.Lock()
@@ -58,39 +63,93 @@ def _machine() -> _Machine:
     return _Machine()
 
 
+class _Part:
+    """What a repetition in the grammar is made of, until the rule around it takes its children."""
+
+    __slots__ = ("children",)
+
+    def __init__(self, name: str, children: list[Any]) -> None:
+        self.children = children
+
+
 class _Machine:
-    """The tables, and the builder that they call."""
+    """The tables, the lexer that reads by them and the builder that they call."""
 
     def __init__(self) -> None:
         self.builder = Builder()
-        self._lark = Lark(
-            (data_folder("grammar") / "weft.lark").read_text(encoding="utf-8"),
-            parser="lalr",
-            lexer="contextual",
-            start="file",
-            keep_all_tokens=True,
-            maybe_placeholders=True,
-            transformer=self.builder,
-            _plugins={"ContextualLexer": Lexer},
-        )
-        self.lexer: Lexer = self._lark.parser.lexer
-        self.states: dict[int, dict[str, Any]] = self.start().parse_conf.states
-        self.opened = {state: _opened(actions) for state, actions in self.states.items()}
-
-    def start(self) -> Any:
-        """A parser that has read nothing."""
-        return self._lark.parse_interactive("").parser_state
+        lark = _lark(self.builder)
+        self.lexer: Lexer = lark.parser.lexer
+        self.tables = _tables(lark)
+        self.opened = {state: _opened(parts) for state, parts in self.tables.parts.items()}
 
 
-def _opened(actions: dict[str, Any]) -> str:
+def _lark(builder: Builder) -> Lark:
+    """lark with the grammar's tables, kept on disk since making them takes ten times as long as reading them."""
+    grammar = (data_folder("grammar") / "weft.lark").read_text(encoding="utf-8")
+    name = _cache_name(grammar)
+    options: dict[str, Any] = {
+        "transformer": builder,
+        "tree_class": _Part,
+        "_plugins": {"ContextualLexer": Lexer},
+    }
+    if kept := cache.load(name):
+        # Bytes that are what was stored may still be of a lark whose insides changed without a new version.
+        with contextlib.suppress(Exception):
+            lark: Lark = Lark.__new__(Lark)._load(io.BytesIO(kept), **options)
+            return lark
+    lark = Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        start="file",
+        keep_all_tokens=True,
+        maybe_placeholders=True,
+        **options,
+    )
+    made = io.BytesIO()
+    lark.save(made, exclude_options=options)
+    cache.store(name, made.getvalue())
+    return lark
+
+
+def _cache_name(grammar: str) -> str:
+    made_of = f"{lark_version} {sys.version_info[:2]} {grammar}"
+    return f"grammar-{hashlib.sha256(made_of.encode()).hexdigest()[:32]}"
+
+
+def _tables(lark: Lark) -> Tables:
+    """lark's tables in a form that is quick to run: plain words for keys, each reduction looked up once."""
+    conf = lark.parse_interactive("").parser_state.parse_conf
+    follow: dict[str, dict[int, int]] = {}
+    for state, moves in conf.states.items():
+        for name, (move, target) in moves.items():
+            if move is Shift:
+                follow.setdefault(str(name), {})[state] = target
+    reductions = {
+        rule: Reduction(len(rule.expansion), build, follow[str(rule.origin.name)])
+        for rule, build in conf.callbacks.items()
+    }
+    actions: dict[int, dict[str, Action]] = {}
+    parts: dict[int, frozenset[str]] = {}
+    for state, moves in conf.states.items():
+        actions[state] = {
+            str(name): target if move is Shift else reductions[target]
+            for name, (move, target) in moves.items()
+            if not (move is Shift and name.islower())
+        }
+        parts[state] = frozenset(str(name) for name, (move, _) in moves.items() if move is Shift and name.islower())
+    return Tables(actions, parts, conf.start_state, conf.end_state)
+
+
+def _opened(parts: frozenset[str]) -> str:
     """What a bracket opened, by what may follow it."""
-    if "entry" in actions:
+    if "entry" in parts:
         return "body"
-    if "element" in actions or "pair" in actions:
+    if "element" in parts or "pair" in parts:
         return "value"
-    if "type" in actions or "record_field" in actions:
+    if "type" in parts or "record_field" in parts:
         return "type"
-    return "ports" if "port" in actions else "marker"
+    return "ports" if "port" in parts else "marker"
 
 
 class _Reading:
@@ -100,9 +159,7 @@ class _Reading:
         self._machine = machine
         self._text = source.text
         self._builder = machine.builder
-        self._parser = machine.start()
-        self._states: list[int] = self._parser.state_stack
-        self._values: list[Any] = self._parser.value_stack
+        self._stack = Stack(machine.tables)
         self._open: list[Open] = []
         self._swallowed = False
         """A heredoc that is never closed has taken the rest of the text, closing braces and all."""
@@ -116,19 +173,15 @@ class _Reading:
             at = self._recover(token)
 
     def _lex(self, at: int) -> Iterator[Token]:
-        return self._machine.lexer.lex(self._text, at, self._states, self._open, self._builder.comments)
+        return self._machine.lexer.lex(self._text, at, self._stack.states, self._open, self._builder.comments)
 
     def _feed(self, at: int) -> Token:
         """Reads on until a token cannot stand where it stands, or nests too deep, or the text ends: that token."""
-        feed = self._parser.feed_token
-        open_, states, opened = self._open, self._states, self._machine.opened
+        feed, states = self._stack.feed, self._stack.states
+        open_, opened = self._open, self._machine.opened
         for token in self._lex(at):
             kind = token.type
-            if kind == END:
-                return token
-            try:
-                feed(token)
-            except UnexpectedToken:
+            if kind == END or not feed(token):
                 return token
             if kind in OPENERS:
                 what = opened[states[-1]]
@@ -146,11 +199,10 @@ class _Reading:
         """Reports the token, drops its entry, and gives the offset to go on from."""
         if self._open and self._open[-1].token is token:
             self._open.pop()
-            self._states.pop()
-            self._values.pop()
+            self._stack.cut(len(self._stack.values) - 1)
             self._builder.report(too_deep(token))
         else:
-            self._builder.report(explain(self._text, self._values, token, self._expected()))
+            self._builder.report(explain(self._text, self._stack, token))
         self._swallowed = self._swallowed or token.type == "OPEN_HEREDOC"
         entry = self._drop_entry()
         at, opens_body = recovery.resume(
@@ -158,21 +210,16 @@ class _Reading:
         )
         if opens_body:
             for part in recovery.header(entry, at):
-                self._parser.feed_token(part)
+                self._stack.feed(part)
         return at
 
-    def _expected(self) -> frozenset[str]:
-        """The terminals that may come next."""
-        return frozenset(name for name in self._machine.states[self._states[-1]] if name.isupper())
-
     def _drop_entry(self) -> list[Token]:
-        """Takes the unfinished entry off the stacks; gives its tokens that no part was made of yet."""
-        states, values = self._machine.states, self._values
-        size = len(values)
-        while "entry" not in states[self._states[size]]:
+        """Takes the unfinished entry off the stack; gives its tokens that no part was made of yet."""
+        parts, states = self._machine.tables.parts, self._stack.states
+        size = len(states) - 1
+        while "entry" not in parts[states[size]]:
             size -= 1
-        tokens = [value for value in values[size:] if value.__class__ is Token]
-        del values[size:], self._states[size + 1 :]
+        tokens = [part for part in self._stack.cut(size) if part.__class__ is Token]
         still_open = len(self._open)
         for token in tokens:
             still_open -= token.type in OPENERS
@@ -182,26 +229,30 @@ class _Reading:
             self._builder.lost.add(tokens[0].text)
         return tokens
 
-    def _finish(self, end: Token) -> list[Any]:
+    def _finish(self, end: Token) -> Any:
         """Ends the text, closing what is still open."""
-        with contextlib.suppress(UnexpectedToken):
-            return self._result(end)
+        if not self._stack.finish(end):
+            self._close_all(end)
+            if not self._stack.finish(end):
+                self._drop_entry()
+                self._stack.finish(end)
+        (items,) = self._stack.values
+        return items
+
+    def _close_all(self, end: Token) -> None:
         unclosed = [each.token for each in self._open if each.what != "body"]
-        finding = explain(self._text, self._values, end, self._expected()) if not unclosed else None
+        finding = explain(self._text, self._stack, end) if not unclosed else None
         entry = self._drop_entry()
         if unclosed:
             self._builder.report(never_closed(self._text, unclosed[-1]))
         elif entry and finding and not self._swallowed:
             self._builder.report(finding)
         self._builder.shape.unclosed = True
+        brace = Token("RBRACE", "", end.start, end.start)
         while self._open:
-            opener = self._open.pop().token
             if not self._swallowed:
-                self._builder.report(never_closed(self._text, opener))
-            self._parser.feed_token(Token("RBRACE", "", end.start, end.start))
-            self._drop_entry()
-        return self._result(end)
-
-    def _result(self, end: Token) -> list[Any]:
-        items: list[Any] = self._parser.feed_token(end, True)
-        return items
+                self._builder.report(never_closed(self._text, self._open[-1].token))
+            if not self._stack.feed(brace):
+                self._drop_entry()
+                self._stack.feed(brace)
+            self._open.pop()
