@@ -183,6 +183,7 @@ def assignable(source: Type, target: Type) -> bool:
 
 # --- reading a type's text --------------------------------------------------------------------------------
 
+_BLANKS = " \t\r\n"
 _TOKEN = re.compile(r"[ \t\r\n]*(?:([A-Za-z_][A-Za-z0-9_]*)|([][(),|]))")
 
 
@@ -202,11 +203,11 @@ class _TypeReader:
         self.text = text
         self.tokens: list[str] = []
         self.at = 0
-        offset, end = 0, len(text.rstrip(" \t\r\n"))
+        offset, end = 0, len(text.rstrip(_BLANKS))
         while offset < end:
             found = _TOKEN.match(text, offset)
             if found is None:
-                raise ValueError(f"`{text}` is not a type: `{text[offset:].strip()[0]}` cannot stand there")
+                raise ValueError(f"`{text}` is not a type: `{text[offset:].strip(_BLANKS)[0]}` cannot stand there")
             self.tokens.append(found[1] or found[2])
             offset = found.end()
 
