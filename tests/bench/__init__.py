@@ -1,0 +1,1 @@
+"""Figures, not pass or fail: `python -m tests.bench [SCENARIO…]`."""
