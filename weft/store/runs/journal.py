@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import asyncpg
 
 from weft.store.pool import Connection
-from weft.store.runs.packing import pack
+from weft.store.runs.packing import as_row, fits_one_row, pack
 from weft.store.sql import load
 
 _SQL = load(__name__)
@@ -82,24 +82,46 @@ async def append_last(conn: Connection, worker: UUID, write: Write) -> bool:
 
 
 async def _append(conn: Connection, worker: UUID, writes: Sequence[Write], nothing_below: bool) -> dict[UUID, int]:
-    rows = pack(write.events for write in writes)
-    written = await conn.fetch(
-        _SQL.append,
-        worker,
+    if any(write.ends is not None for write in writes):
+        written = await conn.fetch(
+            _SQL.append_ending,
+            worker,
+            *_columns(writes),
+            [write.ends for write in writes],
+            [write.error for write in writes],
+            *_rows(writes),
+            nothing_below,
+        )
+    elif len(writes) == 1 and fits_one_row(writes[0].events):
+        [write] = writes
+        written = await conn.fetch(
+            _SQL.append_one,
+            worker,
+            write.project,
+            write.run,
+            write.lease,
+            len(write.events),
+            write.open_firings,
+            as_row(write.events),
+        )
+    else:
+        written = await conn.fetch(_SQL.append, worker, *_columns(writes), *_rows(writes))
+    return {row["run"]: row["next_seq"] for row in written}
+
+
+def _columns(writes: Sequence[Write]) -> tuple[list[Any], ...]:
+    return (
         [write.project for write in writes],
         [write.run for write in writes],
         [write.lease for write in writes],
         [len(write.events) for write in writes],
         [write.open_firings for write in writes],
-        [write.ends for write in writes],
-        [write.error for write in writes],
-        rows.owner,
-        rows.offset,
-        rows.count,
-        rows.events,
-        nothing_below,
     )
-    return {row["run"]: row["next_seq"] for row in written}
+
+
+def _rows(writes: Sequence[Write]) -> tuple[list[Any], ...]:
+    rows = pack(write.events for write in writes)
+    return rows.owner, rows.offset, rows.count, rows.events
 
 
 async def note(conn: Connection, project: int, runs: Sequence[tuple[UUID, int, Sequence[str]]]) -> None:

@@ -1,7 +1,49 @@
+-- The group commit comes in three sizes, since a plan costs what it has parts: append_one for a lone run, append for many
+-- of which none ends, append_ending for the rest. All lock the runs (step 3) with SKIP LOCKED: a run that somebody else
+-- holds is left out, and nobody is waited for. In all only a run's live owner, at its current lease, writes.
+
+-- name: append_one
+-- $1 worker, $2 project, $3 run, $4 lease, $5 number of events, $6 open firings, $7 events
+WITH locked AS MATERIALIZED (
+    SELECT project, id FROM runs
+    WHERE project = $2 AND id = $3 AND worker = $1 AND lease = $4 AND ended_at IS NULL
+    FOR NO KEY UPDATE SKIP LOCKED
+), written AS (
+    UPDATE runs AS r SET next_seq = r.next_seq + $5, open_firings = $6
+    FROM locked AS l
+    WHERE r.project = l.project AND r.id = l.id
+    RETURNING r.project, r.id AS run, r.next_seq
+), noted AS (
+    INSERT INTO journal (project, run, first, count, at, events)
+    SELECT project, run, next_seq - $5, $5, weft_now(), $7 FROM written
+)
+SELECT run, next_seq FROM written
+
 -- name: append
--- The group commit. Steps 2 to 4, all with SKIP LOCKED: a run that somebody else holds is left out and nobody is waited
--- for. Only a run's live owner, at its current lease, writes. The scope is locked only where the run ends here; then
--- it must have no children, whose creator would have changed the row that is checked.
+-- $1 worker; $2..$6 one entry a run: projects, runs, leases, numbers of events, open firings; $7..$10 journal rows
+WITH locked AS MATERIALIZED (
+    SELECT w.*
+    FROM unnest($2::integer[], $3::uuid[], $4::integer[], $5::integer[], $6::json[])
+             WITH ORDINALITY AS w (project, run, lease, events, open, ord),
+         LATERAL (SELECT FROM runs
+                  WHERE project = w.project AND id = w.run AND worker = $1 AND lease = w.lease AND ended_at IS NULL
+                  FOR NO KEY UPDATE SKIP LOCKED) AS r
+), written AS (
+    UPDATE runs AS r SET next_seq = r.next_seq + l.events, open_firings = l.open
+    FROM locked AS l
+    WHERE r.project = l.project AND r.id = l.run
+    RETURNING r.project, r.id AS run, r.next_seq, l.events, l.ord
+), noted AS (
+    INSERT INTO journal (project, run, first, count, at, events)
+    SELECT w.project, w.run, w.next_seq - w.events + j.start, j.count, (SELECT weft_now()), j.events
+    FROM unnest($7::integer[], $8::integer[], $9::integer[], $10::json[]) AS j (owner, start, count, events)
+    JOIN written AS w ON w.ord = j.owner
+)
+SELECT run, next_seq FROM written
+
+-- name: append_ending
+-- Steps 2 to 4. The scope is locked only where the run ends; then it must have no children, whose creator would have
+-- changed the row that is checked.
 -- $1 worker; $2..$8 one entry a run: projects, runs, leases, numbers of events, open firings, ends, errors;
 -- $9..$12 journal rows; $13 whether the caller has ended, in this transaction, what is below
 WITH writes AS MATERIALIZED (

@@ -13,6 +13,15 @@ ROW_LIMIT: Final = 256 * 1024
 """Characters of events in a journal row. A single event that is longer has a row of its own."""
 
 
+def as_row(events: Sequence[str]) -> str:
+    """Encoded events as the JSON array that a row holds."""
+    return f"[{','.join(events)}]"
+
+
+def fits_one_row(events: Sequence[str]) -> bool:
+    return len(events) == 1 or 0 < sum(map(len, events)) <= ROW_LIMIT
+
+
 @dataclass(slots=True)
 class Rows:
     """Journal rows for many runs. `owner` is the run's place in the batch, from 1; `offset` counts events from 0."""
@@ -26,16 +35,17 @@ class Rows:
         self.owner.append(owner)
         self.offset.append(offset)
         self.count.append(len(events))
-        self.events.append(f"[{','.join(events)}]")
+        self.events.append(as_row(events))
 
 
 def pack(batch: Iterable[Sequence[str]]) -> Rows:
     """The rows for each run's events, in order."""
     rows = Rows()
     for owner, events in enumerate(batch, start=1):
-        if len(events) == 1 or sum(map(len, events)) <= ROW_LIMIT:
-            if events:
-                rows.add(owner, 0, events)
+        if not events:
+            continue
+        if fits_one_row(events):
+            rows.add(owner, 0, events)
             continue
         begin = size = 0
         for at, event in enumerate(events):
