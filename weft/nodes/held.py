@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-THREAD_GRACE: Final = timedelta(milliseconds=100)
-"""How long a thread that was told to stop may take before it counts as left behind."""
+GRACE: Final = timedelta(milliseconds=100)
+"""How long a thread that was told to stop may take before it counts as left behind, and a killed process."""
 
 
 class Flag:
@@ -93,12 +93,18 @@ class Held:
                 os.killpg(process.pid, signal.SIGKILL)
         self.tell()
         running = [thread for thread in self.threads if not thread.ended.is_set()]
-        if running:
-            grace = THREAD_GRACE.total_seconds()
-            await asyncio.wait([self.loop.create_task(each.ended.wait()) for each in running], timeout=grace)
-        for process in self.processes:
-            await process.wait()
+        await self._all(thread.ended.wait() for thread in running)
+        await self._all(process.wait() for process in self.processes)
         return [thread.name for thread in running if not thread.ended.is_set()]
+
+    async def _all(self, ends: Iterable[Coroutine[Any, Any, Any]]) -> None:
+        """Wait for all of these, but not longer than the grace: a grandchild with a session of its own may
+        hold a pipe open for ever."""
+        tasks = [self.loop.create_task(end) for end in ends]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=GRACE.total_seconds())
+            for task in late:
+                task.cancel()
 
 
 class _Thread:

@@ -45,7 +45,6 @@ def compiled(
         type=spec.type,
         inputs=tuple(ports),
         outputs=tuple(OutputPort(name, type_, name in chosen) for name, type_ in types.items()),
-        label=spec.label,
         one_of=spec.one_of_required,
     )
 
