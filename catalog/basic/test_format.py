@@ -1,6 +1,7 @@
 import pytest
 
 from catalog.basic.format import Format
+from weft import CreatedInputs
 from weft.testing import CLOSED
 
 
@@ -63,6 +64,17 @@ async def test_a_placeholder_that_is_never_closed_fails_with_its_line(rig, templ
 
 async def test_the_template_is_no_placeholder(rig):
     assert "no input of that name" in await failure_of(rig, "{{template}}")
+
+
+class WithOptionalInputs(Format):
+    """As `name?: …` in a program makes it, which the rig does not have."""
+
+    created_inputs = CreatedInputs(required=False)
+
+
+async def test_an_optional_input_that_closed_leaves_its_placeholder_empty(rig):
+    outcome = await rig.run(WithOptionalInputs, {"template": "Dear {{title}}{{name}}", "title": CLOSED, "name": "Zoë"})
+    assert outcome.outputs == {"text": "Dear Zoë"}
 
 
 async def test_a_required_input_that_closed_is_skipped(rig):
