@@ -1,4 +1,7 @@
-"""Names that stand there twice, and names that a node type has taken."""
+"""Ports that a list makes twice, and names that a node type has taken.
+
+Nodes and keys that are written twice are for the parser to refuse: it sees them without knowing a node type.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,9 @@ from weft.lang.resolve.model import Model
 
 
 def check_names(model: Model) -> None:
-    report = model.report
-    for first, span in model.collisions:
-        report.error(
-            span,
-            "duplicate-node-id",
-            f"there is a node `{first.id}` already (line {report.line(first.span)})",
-            hint="a node written inside a value is called after its host and field: give one of the two "
-            "a name of its own"
-            if "__" in first.id
-            else "give one of the two another name",
-        )
     for node in model.nodes.values():
         for name, span in node.repeated_ports:
-            report.error(
+            model.report.error(
                 span,
                 "duplicate-port",
                 f"`{node.id}` has a port `{name}` already",

@@ -11,14 +11,14 @@ from weft.lang.values import cast_allowed
 
 
 def check_types(model: Model) -> None:
-    mismatched = []
+    told = [link for link in model.links if link.keys]
     for link in model.links:
         if link.output is not None and link.input is not None and not link.keys:
             source, target = link.output.type, link.input.type
             if source is not target and link.input.takes_wire() and not _fits(source, target):
                 _mismatch(model.report, link, source, target)
-                mismatched.append(link)
-    _undetermined(model, mismatched)
+                told.append(link)
+    _undetermined(model, told)
     for node in model.nodes.values():
         if node.spec is not None and node.spec.cast_ports:
             _cast(model.report, node)
@@ -47,16 +47,16 @@ def _connected(node: Node) -> Iterator[Input | Output]:
             yield output
 
 
-def _undetermined(model: Model, mismatched: list[Link]) -> None:
+def _undetermined(model: Model, told_links: list[Link]) -> None:
     """Open types on connected ports. Ports that are open for one reason are reported once, at the first.
 
-    What hangs on a wire that was reported as mismatched is open for that reason, and not reported again.
+    What hangs on a wire that was reported already is open for that reason.
     """
     if not any(port.open for node in model.nodes.values() for port in _connected(node)):
         return
     told: set[tuple[str, str]] = set()
     open_links = _open_links(model)
-    for link in mismatched:
+    for link in told_links:
         for end, port in ((link.source, link.output), (link.target, link.input)):
             if end is not None and port is not None:
                 for variable in _variables(port.type):

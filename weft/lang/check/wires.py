@@ -5,7 +5,9 @@ from __future__ import annotations
 from weft.lang.diagnostics import Span
 from weft.lang.metadata import NodeSpec
 from weft.lang.resolve.model import Link, Model, Node, Report, holds_unknown
+from weft.lang.resolve.variables import holds_must_override
 from weft.lang.syntax import Name
+from weft.lang.types import Type
 
 
 def check_wires(model: Model) -> None:
@@ -15,16 +17,17 @@ def check_wires(model: Model) -> None:
             _unknown_node(model, link.source_name, "unknown-source-node")
         if link.target is None:
             _unknown_node(model, link.target_name, "unknown-target-node")
-    for made in model.homeless:
-        if not any(link.target_name is made.node for link in model.links):
-            _unknown_node(model, made.node, "unknown-target-node")
     for link in model.links:
         if link.source is not None and link.output is None and link.source.spec is not None:
             _unknown_output(model.report, link.source, link.source.spec, link.source_port)
         if link.target is not None and link.input is None and link.target.spec is not None:
             _unknown_input(model.report, link.target, link.target.spec, link.target_port)
-        if link.keys and link.output is not None and not holds_unknown(link.output.type):
+        if link.keys and link.output is not None and not _told(link.output.type):
             _keys(model.report, link)
+
+
+def _told(type_: Type) -> bool:
+    return holds_unknown(type_) or holds_must_override(type_)
 
 
 def _unknown_node(model: Model, name: Name, slug: str) -> None:

@@ -26,7 +26,7 @@ def resolve(file: File, types: NodeTypes, files: Files) -> Model:
     names = TypeNames(report, declared_types(file))
     literals = Literals(report, names, files)
     model = Model(report, types)
-    declarations = collect(model, file)
+    declarations = collect(model, file, names)
     link(model, declarations, Ports(report, names, literals), literals)
     solve(model)
     cast_values(model)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.lang.diagnostics import Span
+from weft.lang.graph import GATES
 from weft.lang.resolve.model import Assignment, Model, Node, OneOfGroup
+from weft.lang.resolve.typenames import TypeNames
 from weft.lang.syntax import (
     Body,
     ContainerDecl,
@@ -26,6 +28,7 @@ from weft.lang.syntax import (
     Scalar,
     Signature,
     TypeDecl,
+    Wire,
     WireLine,
 )
 
@@ -46,7 +49,7 @@ def declared_types(file: File) -> set[str]:
     return {item.name.text for item in file.items if isinstance(item, TypeDecl)}
 
 
-def collect(model: Model, file: File) -> list[Declaration]:
+def collect(model: Model, file: File, names: TypeNames) -> list[Declaration]:
     """Put every node into the model, with what is assigned to it; return the declarations in written order."""
     collector = _Collector(model)
     for item in file.items:
@@ -56,6 +59,7 @@ def collect(model: Model, file: File) -> list[Declaration]:
             collector.assign(Assignment(item.node, item.port, item.value, item.span))
         elif isinstance(item, TypeDecl):
             model.report.not_yet(item.name.span, f"named types (`{item.name.text}`)")
+            names.check(item.type)
         else:
             collector.refuse(item)
     collector.finish()
@@ -81,11 +85,7 @@ class _Collector:
 
     def _declare(self, id_: str, span: Span, type_: Name, signature: Signature | None, body: Body | None) -> None:
         model = self._model
-        node = Node(id_, type_.text, span, span.start, model.types.spec(type_.text))
-        if id_ in model.nodes:
-            model.collisions.append((model.nodes[id_], span))
-            return
-        model.nodes[id_] = node
+        node = model.nodes[id_] = Node(id_, type_.text, span, span.start, model.types.spec(type_.text))
         if node.spec is None:
             hint = model.report.did_you_mean(type_.text, model.types.names())
             model.report.error(
@@ -136,6 +136,10 @@ class _Collector:
         name = item.id.text if item.id is not None else ""
         self._model.report.not_yet(place, f"{what} (`{name}`)" if name else what)
         self._model.nodes.setdefault(name, Node(name, kind, place, place.start, None))
+        if isinstance(item, ContainerDecl) and item.id is not None:
+            for field in item.fields:
+                if field.name.text in GATES:
+                    self.assign(Assignment(item.id, field.name, field.value, field.span))
 
     def finish(self) -> None:
         """Hand each assignment to its node, all in written order."""
@@ -144,10 +148,11 @@ class _Collector:
         nodes = self._model.nodes
         for made in self._assignments:
             node = nodes.get(made.node.text)
-            if node is None:
-                self._model.homeless.append(made)
-            else:
+            if node is not None:
                 node.assignments.append(made)
+            elif isinstance(made.value, Wire | Inline):
+                # A value with nowhere to go has been refused by the parser.
+                self._model.homeless.append(made)
         in_order = sorted(nodes.values(), key=lambda node: node.position)
         self._model.nodes = {node.id: node for node in in_order}
         self.declarations.sort(key=lambda declaration: declaration.node.position)

@@ -19,8 +19,7 @@ def link(model: Model, declarations: list[Declaration], ports: Ports, literals: 
         if node.spec is None:
             linker.into_unknown(node)
     for made in model.homeless:
-        if isinstance(made.value, Wire | Inline):
-            linker.wire(made, None, None)
+        linker.wire(made, None, None)
     model.links.sort(key=lambda each: each.span.start)
     for each in model.links:
         _find_source(model, each)
@@ -71,7 +70,7 @@ class _Linker:
         port = self._port(node, made, written)
         if isinstance(made.value, Wire | Inline):
             self.wire(made, node, port)
-        elif port is not None and port.written is None:
+        elif port is not None:
             port.written = written
 
     def _port(self, node: Node, made: Assignment, written: Written | None) -> Input | None:

@@ -52,8 +52,7 @@ class Literals:
     def _demand_storable(self, written: Written) -> None:
         reason = unstorable(written.value)
         if reason is not None:
-            slug = "literal-out-of-range" if "64 bits" in reason else "config-type-mismatch"
-            self._report.error(written.span, slug, f"this value cannot be kept: {reason}")
+            self._report.error(written.span, "config-type-mismatch", f"this value cannot be stored: {reason}")
             written.broken = True
 
     def _value(self, element: Element, written: Written) -> Any:

@@ -193,7 +193,7 @@ class Model:
     links: list[Link] = field(default_factory=list)
     misplaced: list[Misplaced] = field(default_factory=list)
     homeless: list[Assignment] = field(default_factory=list)
-    collisions: list[tuple[Node, Span]] = field(default_factory=list)
+    """Wires into nodes that are not there."""
     doubled_links: list[tuple[Link, Link]] = field(default_factory=list)
 
     def dissolve(self) -> None:

@@ -16,7 +16,7 @@ from weft.lang.syntax import (
     TypeExpr,
     UnionTypeExpr,
 )
-from weft.lang.types import AUTO, PRIMITIVES, DictOf, ListOf, Type, simple_type, union
+from weft.lang.types import AUTO, PRIMITIVES, DictOf, ListOf, Type, is_variable_name, simple_type, union
 
 NOT_YET: Final = {
     "Image": "file types",
@@ -50,6 +50,23 @@ class TypeNames:
             elif problem.name not in self._declared:
                 self._unknown(problem.name, problem.span)
             return UNKNOWN
+
+    def check(self, expr: TypeExpr) -> None:
+        """Report the names in a type that nothing declares, whether or not the type is supported."""
+        rest: list[TypeExpr] = [expr]
+        while rest:
+            match rest.pop():
+                case NamedTypeExpr(name, span):
+                    if name not in SPELLED and name not in self._declared and not is_variable_name(name):
+                        self._unknown(name, span)
+                case ListTypeExpr(item) | GeneratorTypeExpr(item):
+                    rest.append(item)
+                case DictTypeExpr(key, value):
+                    rest += (value, key)
+                case UnionTypeExpr(members):
+                    rest += reversed(members)
+                case RecordTypeExpr(fields):
+                    rest += (field.type for field in reversed(fields))
 
     def _read(self, expr: TypeExpr) -> Type:
         match expr:

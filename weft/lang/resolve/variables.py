@@ -132,15 +132,18 @@ class _Solver:
     def let_go(self) -> None:
         """What hangs on something already reported is unknown, not open: it is not reported again."""
         for link in self._model.links:
-            for node, port, other in (
-                (link.target, link.input, link.output),
-                (link.source, link.output, link.input),
-            ):
-                if node is None or port is None or not port.open:
-                    continue
-                lost = link.keys or other is None or holds_must_override(other.type)
-                if (lost or holds_unknown(other.type)) and self._bind(node, port.type, UNKNOWN):  # type: ignore[union-attr]
-                    self.spread(self._links_of.get(id(node), ()))
+            if link.keys or _lost(link.output):
+                self._let_go(link.target, link.input)
+            if _lost(link.input) and not link.keys:
+                self._let_go(link.source, link.output)
+
+    def _let_go(self, node: Node | None, port: Input | Output | None) -> None:
+        if node is not None and port is not None and port.open and self._bind(node, port.type, UNKNOWN):
+            self.spread(self._links_of.get(id(node), ()))
+
+
+def _lost(port: Input | Output | None) -> bool:
+    return port is None or holds_must_override(port.type) or holds_unknown(port.type)
 
 
 def _apply(node: Node) -> None:
