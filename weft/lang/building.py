@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from weft.lang.diagnostics import Diagnostic, Source, Span, nearest
-from weft.lang.explain import Finding
 from weft.lang.literals import BadLiteral, read_heredoc, read_json_string, read_number, read_string
+from weft.lang.mistake import Finding
 from weft.lang.scopes import check_scopes
 from weft.lang.shape import Shape
 from weft.lang.syntax import (
@@ -307,11 +307,11 @@ class Builder:
     def null(self, children: Children) -> Scalar:
         return Scalar(None, "null", Span(children[0].start, children[0].end))
 
-    def list(self, children: Children) -> ListValue:
+    def list_value(self, children: Children) -> ListValue:
         items = [child for child in children[1:-1:2] if child is not None]
         return ListValue(items, Span(children[0].start, children[-1].end))
 
-    def object(self, children: Children) -> ObjectValue:
+    def object_value(self, children: Children) -> ObjectValue:
         entries: list[tuple[Scalar, Element]] = [child for child in children[1:-1:2] if child is not None]
         first: dict[Any, Span] = {}
         for key, _ in entries:

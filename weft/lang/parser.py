@@ -15,7 +15,7 @@ import io
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from lark import Lark
 from lark import __version__ as lark_version
@@ -27,6 +27,7 @@ from weft.lang.building import Builder
 from weft.lang.diagnostics import Diagnostic, Source
 from weft.lang.explain import explain, never_closed, too_deep
 from weft.lang.lexer import Lexer
+from weft.lang.mistake import Mistake
 from weft.lang.syntax import File
 from weft.lang.tables import Action, Reduction, Stack, Tables
 from weft.lang.tokens import CLOSERS, END, MAX_NESTING, OPENERS, Open, Token
@@ -119,7 +120,7 @@ def _cache_name(grammar: str) -> str:
 
 def _tables(lark: Lark) -> Tables:
     """lark's tables in a form that is quick to run: plain words for keys, each reduction looked up once."""
-    conf = lark.parse_interactive("").parser_state.parse_conf
+    conf: Any = lark.parse_interactive("").parser_state.parse_conf
     follow: dict[str, dict[int, int]] = {}
     for state, moves in conf.states.items():
         for name, (move, target) in moves.items():
@@ -161,6 +162,7 @@ class _Reading:
         self._builder = machine.builder
         self._stack = Stack(machine.tables)
         self._open: list[Open] = []
+        self._previous: Token | None = None
         self._swallowed = False
         """A heredoc that is never closed has taken the rest of the text, closing braces and all."""
 
@@ -179,10 +181,13 @@ class _Reading:
         """Reads on until a token cannot stand where it stands, or nests too deep, or the text ends: that token."""
         feed, states = self._stack.feed, self._stack.states
         open_, opened = self._open, self._machine.opened
+        previous: Token | None = None
         for token in self._lex(at):
             kind = token.type
             if kind == END or not feed(token):
+                self._previous = previous
                 return token
+            previous = token
             if kind in OPENERS:
                 what = opened[states[-1]]
                 depth = open_[-1].depth + 1 if open_ and open_[-1].what == what else 1
@@ -202,7 +207,10 @@ class _Reading:
             self._stack.cut(len(self._stack.values) - 1)
             self._builder.report(too_deep(token))
         else:
-            self._builder.report(explain(self._text, self._stack, token))
+            mistake = self._mistake(token)
+            self._builder.report(explain(mistake))
+            if mistake.at_entry and not mistake.belongs_to_header:
+                self._stack.feed(Token("COMMA", ",", token.start, token.start))
         self._swallowed = self._swallowed or token.type == "OPEN_HEREDOC"
         entry = self._drop_entry()
         at, opens_body = recovery.resume(
@@ -213,13 +221,53 @@ class _Reading:
                 self._stack.feed(part)
         return at
 
+    def _entry_start(self) -> int:
+        """Where on the stack the unfinished entry begins."""
+        parts, states = self._machine.tables.parts, self._stack.states
+        size, closed = len(states) - 1, 0
+        while closed or "entry" not in parts[states[size]]:
+            size -= 1
+            if self._values_are(size, "RBRACE"):
+                closed += 1
+            elif closed and (self._values_are(size, "LBRACE") or self._values_are(size, "BRACE_BELOW")):
+                closed -= 1
+        return size
+
+    def _mistake(self, token: Token) -> Mistake:
+        wanted = self._stack.acceptable()
+        values, start = self._stack.values, self._entry_start()
+        before = values[start - 1] if start else None
+        last = before.children[-1] if isinstance(before, _Part) else before
+        return Mistake(
+            self._text,
+            token,
+            self._previous,
+            values[start:],
+            last,
+            self._open[-1] if self._open else None,
+            self._owner(start),
+            wanted,
+        )
+
+    def _owner(self, start: int) -> Literal["file", "node", "group", "loop"]:
+        """Whose braces are around the entry that begins there."""
+        for at in range(start - 1, -1, -1):
+            if self._values_are(at, "LBRACE"):
+                for before in (at - 1, at - 2):
+                    if self._values_are(before, "GROUP"):
+                        return "group"
+                    if self._values_are(before, "LOOP"):
+                        return "loop"
+                return "node"
+        return "file"
+
+    def _values_are(self, at: int, kind: str) -> bool:
+        values = self._stack.values
+        return at >= 0 and values[at].__class__ is Token and values[at].type == kind
+
     def _drop_entry(self) -> list[Token]:
         """Takes the unfinished entry off the stack; gives its tokens that no part was made of yet."""
-        parts, states = self._machine.tables.parts, self._stack.states
-        size = len(states) - 1
-        while "entry" not in parts[states[size]]:
-            size -= 1
-        tokens = [part for part in self._stack.cut(size) if part.__class__ is Token]
+        tokens = [part for part in self._stack.cut(self._entry_start()) if part.__class__ is Token]
         still_open = len(self._open)
         for token in tokens:
             still_open -= token.type in OPENERS
@@ -229,19 +277,19 @@ class _Reading:
             self._builder.lost.add(tokens[0].text)
         return tokens
 
-    def _finish(self, end: Token) -> Any:
+    def _finish(self, end: Token) -> list[Any]:
         """Ends the text, closing what is still open."""
         if not self._stack.finish(end):
             self._close_all(end)
             if not self._stack.finish(end):
                 self._drop_entry()
                 self._stack.finish(end)
-        (items,) = self._stack.values
+        items: list[Any] = self._stack.values[0]
         return items
 
     def _close_all(self, end: Token) -> None:
         unclosed = [each.token for each in self._open if each.what != "body"]
-        finding = explain(self._text, self._stack, end) if not unclosed else None
+        finding = explain(self._mistake(end)) if not unclosed else None
         entry = self._drop_entry()
         if unclosed:
             self._builder.report(never_closed(self._text, unclosed[-1]))

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from weft.lang.tokens import BRACES, CLOSERS, END, MARKERS, OPENERS, Token
+from weft.lang.tokens import BRACES, CLOSERS, END, ENTRY_STARTS, MARKERS, OPENERS, Token
 
 _LOOKS_LIKE_ENTRY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ \t]*\.[ \t]*[A-Za-z_][A-Za-z0-9_]*)*[ \t]*=")
-_ENTRY_STARTS: Final = frozenset({"ID", "PATH", "GROUP", "TYPE", "ONE_OF", "PER_INSTANCE"})
 _GOES_ON: Final = frozenset({"ARROW", "LATE_ARROW", *BRACES})
 _INDENT: Final = re.compile(r"[ \t]*")
 
@@ -48,7 +47,7 @@ def resume(text: str, rest: Iterator[Token], *, bad: list[Token], inside: bool) 
             return Resumption(token.start)
         if previous is not None and text.find("\n", previous.end, token.start) >= 0:
             if not open_:
-                if kind in _ENTRY_STARTS or (count > len(bad) and not (declares and kind in _GOES_ON)):
+                if kind in ENTRY_STARTS or (count > len(bad) and not (declares and kind in _GOES_ON)):
                     return Resumption(token.start)
             elif _indent(text, token.start) <= entry_indent and _LOOKS_LIKE_ENTRY.match(text, token.start):
                 return Resumption(token.start)

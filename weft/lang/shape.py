@@ -40,6 +40,7 @@ RESERVED_KEYS: Final = ("_label", "_tags", *GATES)
 RESERVED_NAMES: Final = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut", "Passthrough"})
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_IN_NODES: Final = (Field, WireLine, OneOf, PerInstance)
 _DECLARATIONS: Final = (NodeDecl, ContainerDecl, IncludeDecl, TypeDecl)
 
 
@@ -161,20 +162,16 @@ class Shape:
             return
         misplaced = False
         for entry in body.entries:
-            kind = entry.__class__
-            if kind is Field:
-                key = entry.name.text
-                if key[0] == "_":
+            if isinstance(entry, Field):
+                if entry.name.text[0] == "_":
                     self._reserved_key(entry)
-            elif kind is not WireLine and kind is not OneOf and kind is not PerInstance:
+            elif not isinstance(entry, _IN_NODES):
                 if not misplaced and not self.unclosed:
                     self._misplaced_in_node(entry, name)
                 misplaced = True
                 self._lost.add(_called(entry))
         if misplaced:
-            body.entries = [
-                entry for entry in body.entries if isinstance(entry, Field | WireLine | OneOf | PerInstance)
-            ]
+            body.entries = [entry for entry in body.entries if isinstance(entry, _IN_NODES)]
 
     def _misplaced_in_node(self, entry: Any, name: str | None) -> None:
         owner = f"`{name}`" if name else "the node"
@@ -194,12 +191,7 @@ class Shape:
         elif key == "_tags":
             self._tags(value)
         else:
-            near = nearest(key, RESERVED_KEYS)
-            self._error(
-                field.name.span,
-                f"`{key}` is no key: of the names that begin with '_' there are only {_and(RESERVED_KEYS)}",
-                f"did you mean `{near}`?" if near else None,
-            )
+            self._error(field.name.span, *unknown_key(key))
 
     def _tags(self, value: Value) -> None:
         if not isinstance(value, ListValue):
@@ -283,6 +275,15 @@ class Shape:
                 self._error(value.span, f"`{key}` is a setting of the loop and takes a written value, no wire and no node")
             elif key in ("over", "carry") and not _is_list_of_texts(value):
                 self._error(value.span, f'[loop-config-malformed] `{key}` takes a list of port names, as in `{key}: ["items"]`')
+
+
+def unknown_key(key: str) -> tuple[str, str | None]:
+    """Message and hint for a key that begins with '_' and is none of the known ones."""
+    near = nearest(key, RESERVED_KEYS)
+    return (
+        f"`{key}` is no key: of the names that begin with '_' there are only {_and(RESERVED_KEYS)}",
+        f"did you mean `{near}`?" if near else None,
+    )
 
 
 def _is_list_of_texts(value: Value) -> bool:

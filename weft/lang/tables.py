@@ -49,13 +49,13 @@ class Stack:
         kind = token.type
         while True:
             action = actions[states[-1]].get(kind)
-            if action.__class__ is int:
-                states.append(action)  # type: ignore[arg-type]  # a class test does not narrow
+            if isinstance(action, int):
+                states.append(action)
                 values.append(token)
                 return True
             if action is None:
                 return False
-            size, build, follow = action  # type: ignore[misc]
+            size, build, follow = action
             if size:
                 parts = values[-size:]
                 del values[-size:], states[-size:]

@@ -20,7 +20,7 @@ OPENERS: Final = frozenset(
 CLOSERS: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
 BRACES: Final = frozenset({"LBRACE", "BRACE_BELOW"})
 MARKERS: Final = frozenset({"INCLUDE", "ONE_OF", "FILE", "ASSET", "INSTANCE_FILLED_WITH"})
-NAMES: Final = frozenset({"ID", "GROUP", "LOOP", "TRUE", "FALSE", "NULL", "TYPE"})
+ENTRY_STARTS: Final = frozenset({"ID", "PATH", "GROUP", "TYPE", "ONE_OF", "PER_INSTANCE"})
 
 MAX_NESTING: Final = 200
 """How deep brackets of one kind may nest: values, types, or bodies in each other."""

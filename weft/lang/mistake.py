@@ -1,0 +1,91 @@
+"""A token that cannot stand where it stands, with what was read before it and what could have come instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from weft.lang.diagnostics import Span
+from weft.lang.tokens import END, ENTRY_STARTS, Open, Token
+from weft.lang.words import found
+
+
+class Finding(NamedTuple):
+    span: Span
+    message: str
+    hint: str | None = None
+    slug: str = "parse"
+
+
+def span_of(token: Token) -> Span:
+    return Span(token.start, token.end)
+
+
+@dataclass(slots=True)
+class Mistake:
+    """`entry` is what the parser holds of the unfinished entry: tokens, and parts that were made of tokens.
+
+    `previous` is the token before (None where reading began anew), `last_part` the entry before this one, `opener` the
+    innermost open bracket, `owner` whose braces are around, `wanted` the terminals that could have come.
+    """
+
+    text: str
+    token: Token
+    previous: Token | None
+    entry: list[Any]
+    last_part: Any
+    opener: Open | None
+    owner: Literal["file", "node", "group", "loop"]
+    wanted: set[str]
+
+    @property
+    def kind(self) -> str:
+        return self.token.type
+
+    @property
+    def at_entry(self) -> bool:
+        """A new entry could begin here: the one before, if it is still on the stack, is whole."""
+        return self.wanted >= ENTRY_STARTS
+
+    @property
+    def belongs_to_header(self) -> bool:
+        """It would go on with the declaration before it, if it stood where such a part may stand."""
+        return (self.kind == "BRACE_BELOW" and "LBRACE" in self.wanted) or (
+            self.kind == "LATE_ARROW" and "ARROW" in self.wanted
+        )
+
+    @property
+    def line_ended(self) -> bool:
+        """The line of the token before had ended."""
+        return self.kind == END or (
+            self.previous is not None and self.text.find("\n", self.previous.end, self.token.start) >= 0
+        )
+
+    @property
+    def but(self) -> str:
+        """The end of a sentence that says what came instead."""
+        if self.kind == END:
+            return "and the file ends"
+        return "and the line ends" if self.line_ended and self.entry else f"not {found(self.token)}"
+
+    def entry_is(self, *kinds: str) -> bool:
+        """Whether the entry so far is exactly these tokens; `A/B` is either."""
+        return len(self.entry) == len(kinds) and all(
+            part.__class__ is Token and part.type in kind.split("/")
+            for part, kind in zip(self.entry, kinds, strict=True)
+        )
+
+    def named_before_colon(self) -> Token | None:
+        """The name in the last `name :` or `name ? :` that is still unfinished."""
+        tokens = [part for part in self.entry if part.__class__ is Token]
+        for name, colon in zip(reversed(tokens[:-1]), reversed(tokens[1:]), strict=True):
+            if colon.type == "COLON" and name.type == "ID":
+                found_name: Token = name
+                return found_name
+        return None
+
+    def here(self, message: str, hint: str | None = None) -> Finding:
+        """At the token; or, where its line had ended before it, at the last that was read."""
+        if self.line_ended and self.previous is not None and self.entry:
+            return Finding(span_of(self.previous), message, hint)
+        return Finding(span_of(self.token), message, hint)
