@@ -15,7 +15,6 @@ from weft.cli.shell import drive
 app = typer.Typer(
     name="weft",
     help="A durable runtime for programs written as graphs, on PostgreSQL.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich" if sys.stdout is not None and sys.stdout.isatty() else None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -38,9 +37,12 @@ ProgramFile = Annotated[
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"weft {version('weft-runtime')}")
+        try:
+            print(f"weft {version('weft-runtime')}")
+        except PackageNotFoundError:
+            print("weft, from a checkout that is not installed")
         raise typer.Exit
 
 
@@ -120,7 +122,7 @@ def executions(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """List runs, newest first: run, status, started, entry, project, tags."""
+    """List runs, newest first."""
     from weft.cli.commands import listing as command
 
     filters = command.Filters(status or [], tag or [], since, node, project, limit, offset)
@@ -169,7 +171,10 @@ def follow(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """Print a run's lines and failures as they come, until it ends; its end is the exit status."""
+    """Print a run's lines and failures until it ends.
+
+    How it ends is the exit status, as it is of `weft run`.
+    """
     from weft.cli.commands import follow as command
 
     return drive(command.follow(run, timeout, json, database_url))
@@ -198,7 +203,7 @@ def stop(
 @app.command()
 def worker(
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="Drive at most so many runs at once.")
+        int | None, typer.Option(min=1, max=10_000, help="Drive at most so many runs at once.")
     ] = None,
     project: Annotated[
         list[Path] | None, typer.Option(metavar="PATH", help="A project to serve; without one, the current.")
@@ -206,7 +211,10 @@ def worker(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """Run what is queued, until stopped: SIGTERM or Ctrl-C drains, a second one ends at once."""
+    """Run what is queued, until told to go.
+
+    SIGTERM or Ctrl-C drains: what runs may finish, the rest is given back. A second one ends at once.
+    """
     from weft.cli.commands import worker as command
 
     return drive(command.worker(concurrency, project or [], json, database_url))
@@ -225,7 +233,7 @@ def describe_nodes(
     types: Annotated[list[str] | None, typer.Argument(metavar="[TYPE]...", help="Only these.")] = None,
     json: Json = False,
 ) -> int:
-    """Print the metadata of node types: ports, types, defaults, features."""
+    """Print the metadata of node types."""
     from weft.cli.commands import nodes as command
 
     return command.describe(types or [], json)
@@ -236,7 +244,7 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The folder to make; its name is the project's.")],
     json: Json = False,
 ) -> int:
-    """Make a project: weft.toml, a first program, a first node and its test."""
+    """Make a project with a first program and node."""
     from weft.cli.commands import new as command
 
     return command.new(name, json)
@@ -254,7 +262,10 @@ def db_where(context: typer.Context, json: Json = False, database_url: Url = Non
 
 @db.command()
 def migrate(json: Json = False, database_url: Url = None) -> int:
-    """Bring the database to this version of weft (every command that needs it does, by itself)."""
+    """Bring the database to this weft.
+
+    Every command that uses the database does so by itself.
+    """
     from weft.cli.commands import db as command
 
     return drive(command.migrate(json, database_url))

@@ -55,11 +55,17 @@ def prepare_streams() -> None:
 
 
 class Output:
-    """One command's two streams. A reader that has gone (`| head`) is not an error: `gone` says so, and is quiet."""
+    """One command's two streams. A reader that has gone (`| head`) is not an error: `gone` says so, and is quiet.
+
+    With `json`, stdout holds JSON lines and nothing else: what anybody prints besides goes to stderr.
+    """
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
         self.gone = False
+        self._stdout = sys.stdout
+        if json:
+            sys.stdout = sys.stderr
 
     def value(self, value: Mapping[str, Any]) -> None:
         """One JSON value, one line, on stdout."""
@@ -67,18 +73,18 @@ class Output:
 
     def line(self, text: str, colour: Colour | None = None) -> None:
         """One line on stdout."""
-        if sys.stdout is None or self.gone:
+        if self._stdout is None or self.gone:
             return
         try:
-            sys.stdout.write(paint(text, colour, sys.stdout) + "\n")
+            self._stdout.write(paint(text, colour, self._stdout) + "\n")
         except BrokenPipeError:
             self._reader_left()
 
     def flush(self) -> None:
-        if sys.stdout is None or self.gone:
+        if self._stdout is None or self.gone:
             return
         try:
-            sys.stdout.flush()
+            self._stdout.flush()
         except BrokenPipeError:
             self._reader_left()
 
@@ -88,7 +94,7 @@ class Output:
 
     def _reader_left(self) -> None:
         self.gone = True
-        silence_stdout()
+        silence(self._stdout)
 
 
 def note(text: str, colour: Colour | None = None) -> None:
@@ -100,9 +106,9 @@ def note(text: str, colour: Colour | None = None) -> None:
         sys.stderr.flush()
 
 
-def silence_stdout() -> None:
-    """Nobody reads stdout any more: what is still in its buffer must not fail when the process ends."""
-    with contextlib.suppress(OSError, ValueError):
+def silence(stream: TextIO | None) -> None:
+    """Nobody reads this any more: what is still in its buffer must not fail when the process ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]  # None has none, which is suppressed
         os.close(nowhere)

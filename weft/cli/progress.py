@@ -36,7 +36,7 @@ def news_text(event: Mapping[str, Any]) -> tuple[str, Colour | None]:
         return f"cost {node}: {event['service']} {'unknown' if amount is None else amount}", "dim"
     if kind == "node_failed":
         error = event["error"]
-        return f"failed {node}: {_lines(error['message'])}{_traceback(error)}", "red"
+        return f"failed {node}: {_lines(error['message'])}{_hint(error)}{_traceback(error)}", "red"
     level = str(event["level"])
     return f"{level} {node}: {_lines(event['text'])}", _LEVELS.get(level)
 
@@ -44,6 +44,10 @@ def news_text(event: Mapping[str, Any]) -> tuple[str, Colour | None]:
 def _lines(text: str) -> str:
     """A text over several lines stays readable: each further line is set in by two."""
     return "\n  ".join(one_line(line) for line in text.split("\n"))
+
+
+def _hint(error: Mapping[str, Any]) -> str:
+    return f"\n  hint: {_lines(error['hint'])}" if error.get("hint") else ""
 
 
 def _traceback(error: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import typer
 import typer.main
 
-from weft.cli.output import note, paint, prepare_streams, silence_stdout
+from weft.cli.output import note, paint, prepare_streams, silence
 from weft.errors import StoreUnreachable, UsageError, WeftError
 
 COMPLETED, FAILED, CANCELLED, NOT_FOUND, NOT_ENDED, INTERRUPTED = 0, 1, 3, 5, 6, 130
@@ -30,25 +30,26 @@ ENDINGS = {"completed": COMPLETED, "failed": FAILED, "cancelled": CANCELLED}
 def run_command(arguments: list[str] | None = None) -> int:
     """Run one command and say what went wrong, if anything did; the exit status."""
     prepare_streams()
+    stdout = sys.stdout
     try:
-        status = _invoke(arguments)
+        status = _invoke(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
-        silence_stdout()
+        silence(stdout)
         return COMPLETED
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        if stdout is not None:
+            stdout.flush()
     except BrokenPipeError:
-        silence_stdout()
+        silence(stdout)
     return status
 
 
-def _invoke(arguments: list[str] | None) -> int:
+def _invoke(arguments: list[str]) -> int:
     try:
         from weft.cli.app import app
 
         command = typer.main.get_command(app)
-        status = command.main(arguments, prog_name="weft", standalone_mode=False)
+        status = command.main(arguments or ["--help"], prog_name="weft", standalone_mode=False)
         return status if isinstance(status, int) else COMPLETED
     except BrokenPipeError:
         raise
@@ -115,8 +116,8 @@ def _database(error: BaseException) -> StoreUnreachable | None:
     """A connection that broke, or a refusal by the server (its disk is full, a right is missing)."""
     if getattr(error, "sqlstate", None):
         return StoreUnreachable(f"the database refused: {error}")
-    pool = sys.modules.get("weft.store.pool")
-    if pool is not None and isinstance(error, pool.CONNECTION_LOST):
+    driver = type(error).__module__.startswith("asyncpg")
+    if driver or isinstance(error, ConnectionError):
         return StoreUnreachable(
             f"the connection to the database was lost: {error or type(error).__name__}",
             hint="What was saved is safe; run the command again when the database is back.",
@@ -133,7 +134,8 @@ def _file(error: BaseException) -> WeftError | None:
 def _report_unexpected(error: Exception) -> int:
     if debugging():
         _print_traceback(error)
-    summary = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    inner = next(_leaves(error))
+    summary = f"{type(inner).__name__}: {inner}" if str(inner) else type(inner).__name__
     note(f"{paint('error:', 'red', sys.stderr)} unexpected: {summary}")
     if not debugging():
         note(

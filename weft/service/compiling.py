@@ -114,15 +114,14 @@ class ProjectFiles:
         return resolved.read_bytes().decode("utf-8")
 
 
-def check(path: Path, project: LoadedProject) -> Checked:
-    """Compile the program at a path (a file, or a folder that holds one) with its project's nodes.
+def check(file: Path, project: LoadedProject) -> Checked:
+    """Compile a program file with its project's nodes.
 
     Raises:
-        NotFound, UnreadableFile: there is no program text to compile.
+        UnreadableFile: there is no program text to compile.
     """
     from weft.lang.compile import compile_source
 
-    file = entry_file(path)
     root = project.project.root
     name = os.path.relpath(file.resolve(), root.resolve()).replace(os.sep, "/")
     source = Source(name, read_text(file))

@@ -24,11 +24,12 @@ def check(files: Sequence[Path], json: bool) -> int:
     errors = warnings = status = 0
     for path in paths:
         try:
-            root = project_of(path).root
+            file = compiling.entry_file(path)
+            root = project_of(file).root
             first_of_project = root not in loaded
             if first_of_project:
-                loaded[root] = load_project(path)
-            checked = compiling.check(path, loaded[root])
+                loaded[root] = load_project(file)
+            checked = compiling.check(file, loaded[root])
         except WeftError as error:
             status = max(status, report(error))
             continue

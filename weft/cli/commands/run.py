@@ -69,8 +69,9 @@ async def run(request: Request, as_json: bool, database_url: str | None) -> int:
     tags = list(dict.fromkeys(normalise(tag) for tag in request.tags))
     if tags:
         check(tags)
-    loaded = load_project(request.file)
-    checked = compiling.check(request.file, loaded)
+    file = compiling.entry_file(request.file)
+    loaded = load_project(file)
+    checked = compiling.check(file, loaded)
     show_broken_nodes(loaded, out, to_stdout=as_json)
     show_diagnostics(checked, out, to_stdout=as_json)
     out.flush()
@@ -79,7 +80,7 @@ async def run(request: Request, as_json: bool, database_url: str | None) -> int:
     if selection is not None:
         select(program, selection)
     start = _Start(loaded, program, selection, tags, deadline)
-    async with opened(database_url, request.file) as store:
+    async with opened(database_url, file) as store:
         if request.detach:
             return await _detach(store, start, out)
         return await _drive(store, start, out)
