@@ -25,7 +25,7 @@ Key = tuple[str, Frames]
 """A firing within its run: node and frames."""
 
 Error = dict[str, Any]
-"""`{"message": str, "type": str}` and, where there is one, `"traceback": str`."""
+"""`{"message": str, "type": str}` and, where there is one, `"hint": str` and `"traceback": str`."""
 
 NOWHERE: Final[Frames] = ()
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import weft
+from weft.data import data_folder
+from weft.errors import NodeError
 
 LONGEST_MESSAGE: Final = 8_000
 LONGEST_TRACEBACK: Final = 20_000
@@ -27,16 +29,21 @@ _OTHERS: Final = tuple(
 
 
 def failure_of(error: BaseException) -> dict[str, Any]:
-    """`{"message", "type"}` and, where the author's own code raised it, `"traceback"`.
+    """`{"message", "type"}` and, where there are any, the error's `"hint"` and the `"traceback"` of author's code.
 
     An exception with a `traceback` text of its own (a failure that came from somewhere else) keeps that one.
+    What a node of the catalog says of its inputs or outputs has none: the message is for whoever uses the
+    node, and the catalog's lines are not.
     """
     failure = {
         "message": storable_text(_message(error), LONGEST_MESSAGE),
         "type": getattr(error, "type_name", None) or type(error).__name__,
     }
+    hint = getattr(error, "hint", None)
+    if isinstance(hint, str):
+        failure["hint"] = storable_text(hint, LONGEST_MESSAGE)
     own = getattr(error, "traceback", None)
-    text = own if isinstance(own, str) else own_traceback(error)
+    text = own if isinstance(own, str) else None if _said_by_catalog(error) else own_traceback(error)
     if text:
         failure["traceback"] = storable_text(text, LONGEST_TRACEBACK)
     return failure
@@ -63,8 +70,19 @@ def storable_text(text: str, longest: int) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def _said_by_catalog(error: BaseException) -> bool:
+    """Whether a node of the catalog detected it, and did not stumble over it."""
+    if not isinstance(error, NodeError):
+        return False
+    own = [frame.filename for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
+    catalog = f"{data_folder('catalog')}/"
+    return bool(own) and all(filename.startswith(catalog) for filename in own)
+
+
 def _message(error: BaseException) -> str:
     try:
+        if isinstance(error, KeyError):
+            return f"KeyError: {error}"
         return str(error) or type(error).__name__
     except Exception:
         return type(error).__name__

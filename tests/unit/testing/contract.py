@@ -372,7 +372,7 @@ class ContextContract:
                 await ctx.run("fetch", lambda: {}["chat"])  # type: ignore[index, unused-ignore]
 
         seen = await host.run(Fails)
-        assert failure(seen) == ("'chat'", "KeyError")
+        assert failure(seen) == ("KeyError: 'chat'", "KeyError")
         assert seen.traceback is not None
         assert "lambda" in seen.traceback
 
