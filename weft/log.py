@@ -41,7 +41,7 @@ class Logger:
 
             if not _configured:
                 _configure()
-            self._logger = structlog.get_logger(logger=self._name)
+            self._logger = structlog.get_logger().bind(logger=self._name)
         return self._logger
 
 
