@@ -2,7 +2,8 @@
 
     show = Debug { data: a.valu }     # error[unknown-source-port]: no output `valu`
 
-Several on one line are separated by ` & `. `#file NAME: TEXT` gives the project a file; `\\n` in it is a line end, `\\0` a NUL.
+Several on one line are separated by ` & `. `#file NAME: TEXT` gives the project a file; `\\n` in it is a line end,
+`\\0` a NUL.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from weft.lang.values import cast_allowed
 
 
 def check_types(model: Model) -> None:
-    told = [link for link in model.links if link.keys]
+    told = [link for link in model.links if link.keys or link.second()]
     for link in model.links:
-        if link.output is not None and link.input is not None and not link.keys:
+        if link.output is not None and link.input is not None and not link.keys and not link.second():
             source, target = link.output.type, link.input.type
             if source is not target and link.input.takes_wire() and not _fits(source, target):
                 _mismatch(model.report, link, source, target)

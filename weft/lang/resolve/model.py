@@ -132,6 +132,10 @@ class Link:
     target: Node | None = None
     input: Input | None = None
 
+    def second(self) -> bool:
+        """Whether another wire feeds its input already."""
+        return self.input is not None and self.input.wire is not self
+
 
 @dataclass(slots=True)
 class Assignment:

@@ -100,7 +100,7 @@ class _Solver:
         queue = deque(links)
         while queue:
             link = queue.popleft()
-            if link.keys or link.output is None or link.input is None:
+            if link.keys or link.output is None or link.input is None or link.second():
                 continue
             source, target = link.output.type, link.input.type
             if link.input.open and link.target is not None and self._bind(link.target, target, source):
