@@ -32,7 +32,10 @@ NOWHERE: Final[Frames] = ()
 
 @dataclass(slots=True)
 class ExecutionStarted:
-    """`project` is the project's id, `program` the program's hash, `selection` the JSON of a `Selection` (None: the whole program)."""
+    """`project` is the project's id, `program` the program's hash, `selection` the JSON of a `Selection`.
+
+    Without a selection the whole program runs.
+    """
 
     kind: ClassVar[str] = "execution_started"
     project: str

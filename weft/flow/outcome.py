@@ -45,13 +45,9 @@ def _stuck(waiting: Sequence[Firing]) -> str:
 
 def _waits(firing: Firing) -> str:
     held = [
-        port if port in firing.values else f"{port} (closed)"
-        for port in firing.plan.awaits
-        if _settled(firing, port)
+        port if port in firing.values else f"{port} (closed)" for port in firing.plan.awaits if _settled(firing, port)
     ]
-    empty = [
-        f"{port} (from {source})" for port, source in firing.plan.awaits.items() if not _settled(firing, port)
-    ]
+    empty = [f"{port} (from {source})" for port, source in firing.plan.awaits.items() if not _settled(firing, port)]
     return f"  {name_of(firing.key)} holds {', '.join(held) or 'nothing'}; still empty: {', '.join(empty)}"
 
 

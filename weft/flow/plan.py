@@ -64,15 +64,13 @@ class Plan:
         wired = {(edge.target, edge.target_port) for edge in program.edges}
         chosen = frozenset(self.selected.nodes)
         self.nodes: dict[str, NodePlan] = {
-            node.id: self._node(node, order, wired)
-            for order, node in enumerate(program.nodes)
-            if node.id in chosen
+            node.id: self._node(node, order, wired) for order, node in enumerate(program.nodes) if node.id in chosen
         }
         self._connect(program.edges)
         for node in self.nodes.values():
             present = dict.fromkeys(node.awaits)
             gated = node.flow_gate or node.no_flow_gate
-            node.plain = not gated and not node.shut and decide(node, present, _NOTHING_CLOSED) is None
+            node.plain = not gated and decide(node, present, _NOTHING_CLOSED) is None
         self.kicks: dict[Key, Kick] = {
             (node.id, NOWHERE): Kick(node.id, NOWHERE) for node in self.nodes.values() if not node.awaited
         }

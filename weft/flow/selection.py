@@ -166,14 +166,10 @@ class _Chooser:
             node = self.nodes[name]
             self._check_ports("--emit", node, values, [port.name for port in node.outputs], "output")
 
-    def _check_ports(
-        self, flag: str, node: Node, values: Mapping[str, Any], known: list[str], side: str
-    ) -> None:
+    def _check_ports(self, flag: str, node: Node, values: Mapping[str, Any], known: list[str], side: str) -> None:
         for port in values:
             if port not in known:
-                raise SelectionRefused(
-                    f"{flag} {node.id}: {node.id} has no {side} {port}", hint=_suggest(port, known)
-                )
+                raise SelectionRefused(f"{flag} {node.id}: {node.id} has no {side} {port}", hint=_suggest(port, known))
 
     # --- supply -------------------------------------------------------------------------------------------
 

@@ -80,9 +80,7 @@ class RunState:
         """How the run is to end. None while something runs or is due, before its start and after its end."""
         if self._due or self.running or not self.started or self.ended is not None:
             return None
-        waiting = (
-            [each for each in self.firings.values() if each.status == "waiting"] if self._waiting else []
-        )
+        waiting = [each for each in self.firings.values() if each.status == "waiting"] if self._waiting else []
         return outcome_of(self.failures, waiting)
 
     # --- events -------------------------------------------------------------------------------------------
@@ -90,9 +88,7 @@ class RunState:
     def apply(self, event: Event) -> None:
         """Take one event in. EventRefused, RunEnded or EmissionError where it cannot be, changing nothing."""
         if self.ended is not None:
-            raise RunEnded(
-                f"{event.kind} came after {self.ended.kind}: a run that has ended takes no more events"
-            )
+            raise RunEnded(f"{event.kind} came after {self.ended.kind}: a run that has ended takes no more events")
         _APPLY[type(event)](self, event)
 
     def _execution_started(self, event: ev.ExecutionStarted) -> None:
@@ -176,9 +172,7 @@ class RunState:
     def _run_output(self, event: ev.RunOutput) -> None:
         firing = self._run_of(event)
         if event.call in firing.outputs:
-            raise EventRefused(
-                f"{name_of(firing.key)} has the outcome of its call {event.call} on record already"
-            )
+            raise EventRefused(f"{name_of(firing.key)} has the outcome of its call {event.call} on record already")
         firing.outputs[event.call] = event
 
     def _logged(self, event: ev.LogLine | ev.CostReported) -> None:
@@ -287,9 +281,7 @@ def _wires(firing: Firing, port: str) -> Wires:
 
 def _check_call(firing: Firing, event: ev.PortEmitted | ev.PortClosed) -> None:
     count = len(firing.calls)
-    if event.call != count and (
-        event.call != count - 1 or any(port == event.port for port, _ in firing.calls[-1])
-    ):
+    if event.call != count and (event.call != count - 1 or any(port == event.port for port, _ in firing.calls[-1])):
         raise EventRefused(
             f"{event.kind} on {event.port} of {name_of(firing.key)} belongs to call {event.call}, "
             f"but {count} calls are on record"

@@ -123,7 +123,7 @@ class Run:
 def begin(of: Program, selection: Selection | None = None, bodies: Mapping[str, Body] | None = None) -> Run:
     run = Run(RunState(Plan(of, selection)), bodies or {})
     chosen = selection.to_json() if selection else None
-    run.apply(ev.ExecutionStarted(1, of.hash, of.entry, chosen))
+    run.apply(ev.ExecutionStarted("project", of.hash, of.entry, chosen))
     return run
 
 

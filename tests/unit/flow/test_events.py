@@ -24,7 +24,7 @@ calls = st.integers(0, 99)
 errors = st.fixed_dictionaries({"message": texts, "type": names}, optional={"traceback": texts})
 
 EVENTS = {
-    ev.ExecutionStarted: (st.integers(), names, texts, st.none() | objects),
+    ev.ExecutionStarted: (names, names, texts, st.none() | objects),
     ev.NodeKicked: (names, frames),
     ev.NodeStarted: (names, frames),
     ev.NodeResumed: (names, frames, st.none() | names),

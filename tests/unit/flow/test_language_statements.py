@@ -380,12 +380,13 @@ def test_statement_64_a_chain_of_5000_nodes_needs_no_recursion(body):
 def test_statement_65_what_is_due_comes_in_source_order():
     names = ["z", "m", "a", "q"]
     of = program(
-        node("last", *names),
-        *(node(name) for name in names),
-        wires=" ".join(f"{name}.out>last.{name}" for name in names),
+        *(node(name, "x!") for name in names),
+        node("root", out=" ".join(names)),
+        wires=" ".join(f"root.{name}>{name}.x" for name in names),
     )
     run = begin(of)
-    assert [due.node for due in run.state.due()] == names
-    for name in reversed(names):
-        run.apply(ev.NodeKicked(name))
+    run.apply(ev.NodeKicked("root"))
+    run.apply(ev.NodeStarted("root"))
+    for call, name in enumerate(reversed(names)):
+        run.apply(ev.PortEmitted("root", (), call, name, 1))
     assert [due.node for due in run.state.due()] == names

@@ -79,6 +79,17 @@ def test_handed_values_fill_gates_literals_and_null():
     assert run.status("a") == "skipped: did_not_flow"
 
 
+def test_handed_values_fill_gates_that_stand_nowhere_and_one_of_groups():
+    of = program(node("a", "x", inp("y", default=1), one_of=(("x", "y"),)))
+    assert run_to_end(of).status("a") == "skipped: one_of_group_closed"
+    handed = {"y": 2}
+    assert run_to_end(of, selection=Selection(from_values={"a": handed})).status("a") == "completed"
+    for gate, reason in (("_should_flow", "did_not_flow"), ("_should_not_flow", "did_flow")):
+        closing = handed | {gate: gate == "_should_not_flow"}
+        run = run_to_end(of, selection=Selection(from_values={"a": closing}))
+        assert run.status("a") == f"skipped: {reason}"
+
+
 def test_an_optional_wire_from_outside_is_closed_and_an_inverted_gate_from_outside_is_absent():
     of = program(node("g"), node("a", "x!", inp("y", default=1)), wires="g.out>a.x g.out>a.y g.out>a._should_not_flow")
     run = run_to_end(of, selection=Selection(from_values={"a": {"x": 0}}))

@@ -106,7 +106,7 @@ def test_closing_twice_is_closing(running):
 @pytest.mark.parametrize(
     "event",
     [
-        ev.ExecutionStarted(1, "h", "e"),
+        ev.ExecutionStarted("project", "h", "e"),
         ev.NodeKicked("a"),
         ev.NodeKicked("b"),
         ev.NodeKicked("nobody"),
@@ -147,6 +147,7 @@ def test_a_skip_names_the_reason_that_is_due():
     [ev.ExecutionCompleted(), ev.ExecutionFailed("e"), ev.ExecutionCancelled("r", {"kind": "person"})],
 )
 def test_after_the_end_every_event_is_refused(running, ending):
+    running.apply(ev.PortEmitted("a", (), 0, "x", 1))
     running.apply(ending)
     assert running.state.ended is ending
     assert running.state.due() == []
@@ -211,7 +212,7 @@ def test_a_body_cannot_change_the_program():
     plan = Plan(of)
     for _ in range(2):
         state = RunState(plan)
-        state.apply(ev.ExecutionStarted(1, "h", "e"))
+        state.apply(ev.ExecutionStarted("project", "h", "e"))
         state.apply(ev.NodeKicked("a"))
         bag = state.inputs(("a", ()))
         assert bag == {"x": [[1]], "y": {"k": {}}}
@@ -240,6 +241,8 @@ def test_required_when_wired_and_one_of_groups():
     assert run.status("b") == "skipped: required_input_closed"
     assert run.status("c") == "skipped: one_of_group_closed", "a default fills no one-of group"
     assert run.status("d") == "completed"
+    assert run.failure("c") is None
+    assert run_to_end(of, {"gone": [("fail", "boom")]}).failure("c") == "gone"
 
 
 def test_a_replayed_crash_goes_on_where_it_was(running):
