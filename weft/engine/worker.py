@@ -180,6 +180,8 @@ class Worker:
     async def _reap(self, execution: Execution) -> None:
         """Bodies of a stopped run have the grace time to leave; one that stays is named, and its result is dropped."""
         bodies = dict(execution.bodies)
+        if not bodies:
+            return
         _, left = await asyncio.wait(bodies.values(), timeout=self.settings.grace.total_seconds())
         assert execution.fence is not None
         for (node, frames), task in bodies.items():
