@@ -154,28 +154,28 @@ class BaseContext:
         return self._held is not None
 
     async def release(self) -> None:
-        """Kill the processes and leave the threads: once, when the body has ended, however it ended."""
-        if self._refusal is None:
-            self._refusal = self._ended
+        """Kill the processes and leave the threads, once the body has ended."""
         held, self._held = self._held, None
         if held is not None:
             for name in await held.let_go():
                 self._left_behind(name)
 
     def finish(self) -> None:
-        """The body has returned. Raises DivergedAfterCrash where recorded calls were not repeated."""
-        refusal = self._refusal
-        if refusal is not None and refusal is not CancelledError and refusal != self._ended:
-            raise refusal()
+        """The body has returned. Raises DivergedAfterCrash where it did something else than before a crash."""
+        if self._refusal is not None:
+            raise self._refusal()
         recorded = self._recorded
         if recorded is not None and self._calls < len(recorded.calls):
             missing = _spelled(recorded.calls[self._calls])
-            raise DivergedAfterCrash(
-                f"the body of `{self.node_id}` ended after {_times(self._calls)} that emitted or closed, and "
-                f"before the crash it had then {missing}",
-                hint="take what may come out differently from `ctx.run`",
+            raise self._diverge(
+                f"the body of `{self.node_id}` ended after {_times(self._calls)} that emitted or closed, and before "
+                f"the crash it had then {missing}"
             )
-        self._refusal = refusal or self._ended
+
+    def end(self) -> None:
+        """The body is over: whatever is left of it can do nothing any more."""
+        if self._refusal is None:
+            self._refusal = self._ended
 
     # --- who am I -----------------------------------------------------------------------------------------
 
@@ -426,17 +426,18 @@ async def run_body(node: type[Node], context: BaseContext) -> None:
     body: Callable[[ExecutionContext], Awaitable[object]] = node().run
     try:
         result = await body(context)
+        if context.is_cancelled():
+            raise CancelledError
+        if result is not None:
+            raise NodeError(
+                f"the body of `{context.node_id}` returned {type(result).__name__}, which nobody would see",
+                hint="emit it: `await ctx.pulse_downstream(NodeOutput().set(port, value))`",
+            )
+        context.finish()
     finally:
+        context.end()
         if context.holds:
             await context.release()
-    if context.is_cancelled():
-        raise CancelledError
-    if result is not None:
-        raise NodeError(
-            f"the body of `{context.node_id}` returned {type(result).__name__}, which nobody would see",
-            hint="emit it: `await ctx.pulse_downstream(NodeOutput().set(port, value))`",
-        )
-    context.finish()
 
 
 def partly_happened(node_id: str) -> NodeError:

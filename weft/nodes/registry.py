@@ -110,14 +110,9 @@ class Registry:
 
 def _nodes_of(module: ModuleType) -> Iterator[type[Node]]:
     """The node types that a module itself defines; a class with a leading underscore is a base."""
-    for value in list(vars(module).values()):
-        made = getattr(value, NODE_ATTRIBUTE, value) if callable(value) else None
-        if (
-            isinstance(made, type)
-            and issubclass(made, Node)
-            and made.__module__ == module.__name__
-            and not made.__name__.startswith("_")
-        ):
+    found = [getattr(value, NODE_ATTRIBUTE, value) for value in vars(module).values() if callable(value)]
+    for made in dict.fromkeys(each for each in found if isinstance(each, type)):
+        if issubclass(made, Node) and made.__module__ == module.__name__ and not made.__name__.startswith("_"):
             yield made
 
 
