@@ -12,7 +12,7 @@ from weft.lang.graph import MISSING
 from weft.nodes.api import Node, NodeOutput
 from weft.nodes.declare import PortDetails
 from weft.nodes.execution import ExecutionContext
-from weft.nodes.pytypes import is_record
+from weft.nodes.pytypes import fields_of, is_record
 from weft.nodes.whereabouts import FUNCTION_ATTRIBUTE, node_file_error
 
 Function = Callable[..., Any]
@@ -104,7 +104,7 @@ def _outputs_of(node: type[Node], function: Function) -> type:
     if returned is types.NoneType:
         annotations: dict[str, Any] = {}
     elif is_record(returned):
-        annotations = get_type_hints(returned)
+        annotations = fields_of(returned)
     else:
         annotations = {"value": returned}
     return type("Outputs", (), {"__annotations__": annotations, "__module__": node.__module__})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, NamedTuple, NotRequired, Required, TypeVar
 
 from weft.lang.types import (
@@ -79,6 +79,16 @@ def is_record(annotation: Any) -> bool:
         or hasattr(annotation, "model_fields")
         or (issubclass(annotation, tuple) and hasattr(annotation, "_fields"))
     )
+
+
+def fields_of(record: Any) -> dict[str, Any]:
+    """The fields of such a class with their annotations, in the order they are written."""
+    if hasattr(record, "model_fields"):
+        return {name: field.annotation for name, field in record.model_fields.items()}
+    hints = typing.get_type_hints(record)
+    if is_dataclass(record):
+        return {field.name: hints[field.name] for field in fields(record)}
+    return hints
 
 
 def say(annotation: Any) -> Said:

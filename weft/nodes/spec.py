@@ -107,6 +107,12 @@ class _Reader:
             self.fail(f"the body of {self.name} is not async", part=("run",), hint="write `async def run(self, ctx)`")
 
     def _check_names(self, spec: NodeSpec) -> None:
+        if any(isinstance(group, str) for group in self.node.one_of_required):
+            self.fail(
+                "one_of_required is a list of groups of inputs",
+                part=("one_of_required",),
+                hint='write `one_of_required = [("a", "b")]`',
+            )
         for group in spec.one_of_required:
             for name in group:
                 if spec.input(name) is None:

@@ -224,6 +224,7 @@ def test_a_file_that_cannot_be_loaded(folder: Folder, text: str, line: int, word
         (NODE + "    class Outputs:\n        a: int = 3\n" + RUN, 8, "no default and no rule", None),
         (NODE + "    class Outputs:\n        a: int = Port(ge=3)\n" + RUN, 8, "no default and no rule", None),
         (NODE + "    one_of_required = [('a',)]\n" + RUN, 7, "one_of_required names a, which is no input", None),
+        (NODE + "    one_of_required = ('a', 'b')\n" + RUN, 7, "a list of groups", '[("a", "b")]'),
         (NODE + "    created_inputs = CreatedInputs(set)\n" + RUN, 7, "no type for set", "list"),
         (
             NODE + "    ports_from_config = PortsFromConfig('cases', [])\n" + RUN,
