@@ -74,7 +74,7 @@ def test_statement_35_so_is_one_in_a_file_or_in_a_text() -> None:
 
 
 def test_statement_42_a_dict_is_a_json_dict_only_with_string_keys() -> None:
-    into = 'a = HttpRequest { url: "u" body: n.d _should_flow: n.d }\nn = ExecPython -> (d: Dict[KEY, Number]) { code: "" }'
+    into = 'a = ExecPython(o: JsonDict) { o: n.d code: "" }\nn = ExecPython -> (d: Dict[KEY, Number]) { code: "" }'
     assert slugs(into.replace("KEY", "String")) == []
     assert slugs(into.replace("KEY", "Number")) == ["type-mismatch"]
 

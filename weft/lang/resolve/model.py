@@ -163,7 +163,7 @@ class Report:
         self.source = source
         self.found: list[Diagnostic] = []
         # Comparing names costs time: a file with thousands of unknown names gets hints for the first ones.
-        self._comparisons_left = 300_000
+        self._comparisons_left = 40_000
 
     def error(self, span: Span, slug: str, message: str, *, hint: str | None = None) -> None:
         self.found.append(Diagnostic.at(self.source, span, slug, message, hint=hint))
