@@ -1,0 +1,72 @@
+"""The examples, run as their first lines say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.cli.weft_process import ROOT, Weft, environment
+
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture
+def weft(database_url: str) -> Weft:
+    return Weft(database_url, ROOT)
+
+
+def python(folder: Path, url: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment(url),
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+
+
+def test_every_example_compiles_without_a_warning(weft: Weft) -> None:
+    programs = [str(path) for path in sorted(EXAMPLES.rglob("*.weft"))]
+    assert len(programs) >= 3
+    checked = weft("check", *programs).ok()
+    assert checked.stdout + checked.stderr == f"{len(programs)} programs: 0 errors, 0 warnings\n"
+
+
+def test_hello(weft: Weft) -> None:
+    ran = weft("run", "examples/hello").ok()
+    assert sorted(ran.stdout.splitlines()) == ["(10 letters, which is not many)", "Hello world!"]
+    assert ran.stderr == ""
+
+
+def test_custom_node(weft: Weft) -> None:
+    assert weft("run", "examples/custom-node").ok().stdout == "Hello Ada, you are user_7.\n"
+    [row] = weft("executions", "--json").ok().values
+    assert row["tags"] == ["user_7"]
+
+
+def test_custom_nodes_own_tests_pass() -> None:
+    installed = any(each.value == "weft.testing.plugin" for each in entry_points(group="pytest11"))
+    plugin = () if installed else ("-p", "weft.testing.plugin")
+    ran = python(EXAMPLES / "custom-node", None, "-m", "pytest", "-q", *plugin)
+    assert ran.returncode == 0, ran.stdout
+    assert " passed" in ran.stdout
+
+
+def test_the_newest_of_three_messages_wins(weft: Weft) -> None:
+    ran = python(ROOT, weft.url, "examples/newest-wins/demo.py")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = weft("executions", "--json").ok().values
+    assert [row["status"] for row in rows] == ["completed", "cancelled", "cancelled"]
+    assert "execution_cancelled   reason=Stopped by execution " in ran.stdout
+    assert "Two runs were stopped by their sender's tag; the newest answered." in ran.stdout
+
+
+def test_newest_wins_answers_a_message_that_comes_alone(weft: Weft) -> None:
+    ran = weft("run", "examples/newest-wins").ok()
+    assert ran.stdout == "You wrote “Are you open on Sunday?” - consider it done.\n"
