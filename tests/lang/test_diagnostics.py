@@ -34,7 +34,7 @@ def test_every_finding_has_a_real_place(path: Path) -> None:
         assert 1 <= each.line <= each.end_line <= len(lines)
         assert 1 <= each.column <= len(lines[each.line - 1]) + 1
         assert (each.line, each.column) <= (each.end_line, each.end_column)
-        assert each.source_line == lines[each.line - 1]
+        assert each.source_line in (lines[each.line - 1], "")
 
 
 def slugs_in(folder: str) -> set[str]:
