@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from weft.lang import graph
 from weft.lang.resolve.model import Input, Model, Node
-from weft.lang.types import AUTO, Type, is_open, substitute
+from weft.lang.types import Type
 
 
 def lower(model: Model, entry: str) -> graph.Program:
@@ -58,5 +58,4 @@ def _input(port: Input) -> graph.InputPort:
 
 @lru_cache(maxsize=4096)
 def type_text(type_: Type) -> str:
-    """The canonical text. What is open still may be anything: it is spelled `T_Auto`."""
-    return str(substitute(type_, lambda _: AUTO) if is_open(type_) else type_)
+    return str(type_)

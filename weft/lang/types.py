@@ -58,12 +58,15 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`T`, `T1`, … as written; `T_Auto` in metadata; a fresh one has a name that no source can spell."""
+    """`T`, `T1`, … as written; `T_Auto` in metadata, where it stands for a fresh one.
+
+    A fresh one is called `T_Auto:` and whose it is, which no source can spell, and is shown as `T_Auto`.
+    """
 
     name: str
 
     def __str__(self) -> str:
-        return self.name
+        return self.name.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def test_a_variable_that_no_wire_binds_is_bound_by_a_written_value() -> None:
 
 def test_what_is_open_and_not_wired_is_nobodys_business() -> None:
     of = program('a = ExecPython -> (v: T) { code: "" }\nb = Cast { value: Text { value: "x" }.value }')
-    assert output_types(of, "a") == {"v": "T_Auto"} and output_types(of, "b") == {"value": "MustOverride"}
+    assert output_types(of, "a") == {"v": "T"} and output_types(of, "b") == {"value": "MustOverride"}
 
 
 # --- headers ----------------------------------------------------------------------------------------------

@@ -78,11 +78,15 @@ def add_ports(node: Node, config: PortsFromConfig, written: Written) -> None:
 
 def _port(template: PortTemplate, key: str) -> tuple[str, Type]:
     name = template.name_template.replace("{key}", key)
-    return name, own_variable(template.type, name)
+    return name, own_variable(template.type, f"list {name}")
 
 
 def own_variable(type_: Type, port: str) -> Type:
     """`T_Auto` in a port's type made into a variable that only this port has."""
     if not is_open(type_):
         return type_
-    return substitute(type_, lambda v: Variable(f"{port}:{AUTO.name}") if v == AUTO else v)
+    return substitute(type_, lambda v: fresh_variable(port) if v == AUTO else v)
+
+
+def fresh_variable(port: str) -> Variable:
+    return Variable(f"{AUTO.name}:{port}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.lang.diagnostics import Span
 from weft.lang.graph import GATES
 from weft.lang.metadata import InputSpec, NodeSpec
-from weft.lang.resolve.entries import add_ports, own_variable
+from weft.lang.resolve.entries import add_ports, fresh_variable, own_variable
 from weft.lang.resolve.literals import Literals, inferred
 from weft.lang.resolve.model import (
     UNKNOWN,
@@ -21,9 +21,8 @@ from weft.lang.resolve.typenames import TypeNames
 from weft.lang.resolve.variables import Conflict, narrow
 from weft.lang.syntax import PortDecl, Scalar, Signature
 from weft.lang.types import MUST_OVERRIDE, Type, assignable, is_open
-from weft.lang.types import Variable as TypeVariable
 
-GATE_SPECS = {name: InputSpec(name, TypeVariable(f"{name}:gate")) for name in GATES}
+GATE_SPECS = {name: InputSpec(name, fresh_variable(name)) for name in GATES}
 
 
 class NodeTemplate:
@@ -153,6 +152,13 @@ class Ports:
             if wanted != known:
                 self._refuse(declared.name.span, f"the list makes `{name}` a {known}, not a {wanted}", None)
             return known
+        if wanted != known and is_open(wanted) and is_open(known) and known != MUST_OVERRIDE:
+            self._refuse(
+                declared.name.span,
+                f"`{name}` of {node.type} is {known}: the header can only make it a type without variables",
+                None,
+            )
+            return known
         if not assignable(wanted, known):
             self._refuse(
                 declared.name.span,
@@ -190,7 +196,7 @@ class Ports:
         elif written is not None:
             type_ = inferred(written)
         else:
-            type_ = TypeVariable(f"in {name}:T")
+            type_ = fresh_variable(f"in {name}")
         required = creates.required and not made.optional
         return self._add_input(node, name, type_, required, made.port.span)
 

@@ -132,6 +132,8 @@ class _Solver:
     def let_go(self) -> None:
         """What hangs on something already reported is unknown, not open: it is not reported again."""
         for link in self._model.links:
+            if not _ends_open(link):
+                continue
             if link.keys or _lost(link.output):
                 self._let_go(link.target, link.input)
             if _lost(link.input) and not link.keys:
