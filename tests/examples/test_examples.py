@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -70,3 +71,12 @@ def test_the_newest_of_three_messages_wins(weft: Weft) -> None:
 def test_newest_wins_answers_a_message_that_comes_alone(weft: Weft) -> None:
     ran = weft("run", "examples/newest-wins").ok()
     assert ran.stdout == "You wrote “Are you open on Sunday?” - consider it done.\n"
+
+
+def test_the_programs_of_the_readme(weft: Weft, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    said = []
+    for program in re.findall(r"^(?P<fence>`{3,})weft\n(?P<text>.*?)^(?P=fence)$", readme, re.M | re.S):
+        (tmp_path / "main.weft").write_text(program[1], "utf-8")
+        said.append(weft("run", str(tmp_path)).ok().stdout)
+    assert said == ["That is 108.0 for you.\n", "You asked: Are you open on Sunday?\n"]
