@@ -241,6 +241,21 @@ class Worker:
 
     # --- the loops ----------------------------------------------------------------------------------------
 
+    async def loops(self) -> None:
+        """Everything that goes on beside the runs, until cancelled."""
+        async with anyio.create_task_group() as group:
+            for loop in (
+                self.writer.run,
+                self.starter.run,
+                self.waker.run,
+                self.notice_loop,
+                self.renew_loop,
+                self.sweep_loop,
+            ):
+                group.start_soon(loop)
+            if self.claims:
+                group.start_soon(self.claim_loop)
+
     async def claim_loop(self) -> None:
         while True:
             with anyio.move_on_after(LOOK_AGAIN):
@@ -355,6 +370,13 @@ class Worker:
             self.notifier.send(Notice("ready", fence.project, None, None))
         await self.notifier.flushed()
 
+    async def sign_off(self) -> None:
+        try:
+            async with self.database.connection() as connection:
+                await workers.leave(connection, self.id)
+        except CONNECTION_LOST as error:
+            log.warning("the worker could not sign off; its lease lapses", error=str(error))
+
 
 @asynccontextmanager
 async def open_worker(
@@ -374,31 +396,29 @@ async def open_worker(
             projects=[project.number for project in projects] if claims else [],
             lease=settings.lease,
         )
-    async with (
-        Notifier(database) as notifier,
-        workers.death_lock(database, worker_id),
-    ):
+    async with Notifier(database) as notifier, workers.death_lock(database, worker_id):
         worker = Worker(
             database, projects, settings, worker_id, notifier, concurrency=concurrency, claims=claims
         )
-        async with (
-            Listener(database, worker.heard, worker.look_everywhere),
-            anyio.create_task_group() as loops,
-        ):
-            loops.start_soon(worker.writer.run)
-            loops.start_soon(worker.starter.run)
-            loops.start_soon(worker.waker.run)
-            loops.start_soon(worker.notice_loop)
-            loops.start_soon(worker.renew_loop)
-            loops.start_soon(worker.sweep_loop)
-            if claims:
-                loops.start_soon(worker.claim_loop)
-            try:
-                yield worker
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await worker.drain()
-                loops.cancel_scope.cancel()
+        async with Listener(database, worker.heard, worker.look_everywhere), _driving(worker):
+            yield worker
         with anyio.CancelScope(shield=True):
-            async with database.connection() as connection:
-                await workers.leave(connection, worker_id)
+            await worker.sign_off()
+
+
+@asynccontextmanager
+async def _driving(worker: Worker) -> AsyncIterator[None]:
+    """The loops go on until the block has ended and the worker has drained. A loop that breaks ends the block."""
+    loops = asyncio.create_task(worker.loops())
+    with anyio.CancelScope() as block:
+        loops.add_done_callback(lambda _: block.cancel())
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await worker.drain()
+    loops.cancel()
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait([loops])
+    if not loops.cancelled():
+        loops.result()
