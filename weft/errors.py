@@ -136,8 +136,10 @@ class RunFailed(NodeError):
 
     code = "node-run"
 
-    def __init__(self, message: str | None = None, *, type_name: str, traceback: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str | None = None, *, type_name: str, traceback: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.type_name = type_name
         self.traceback = traceback
 

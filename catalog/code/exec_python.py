@@ -9,8 +9,6 @@ from typing import Any
 
 from weft import CreatedInputs, ExecutionContext, InputError, Node, NodeError, NodeOutput, Port
 
-from ._pool import pool
-
 LINES = 1000
 """Printed lines that are kept; a loop that prints must not fill the journal."""
 
@@ -31,6 +29,9 @@ class ExecPython(Node):
         code: str = Port(widget="code")
 
     async def run(self, ctx: ExecutionContext) -> None:
+        # Here, since it loads asyncio, which whoever only checks a program has no use for.
+        from ._pool import pool
+
         names = dict.fromkeys(ctx.inputs.absent())
         names |= {name: value for name, value in ctx.inputs.in_order() if name != "code"}
         _demand_names(names)

@@ -6,7 +6,7 @@ a node type of the language (`spec.py`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
@@ -143,6 +143,3 @@ def node_class(what: type[Node] | Callable[..., Any]) -> type[Node]:
     if made is None:
         raise TypeError(f"{what!r} is neither a Node class nor an @node function")
     return made
-
-
-Body = Callable[["ExecutionContext"], Awaitable[None]]

@@ -449,7 +449,12 @@ def partly_happened(node_id: str) -> NodeError:
 
 
 def _run_failed(failure: Error) -> RunFailed:
-    return RunFailed(failure["message"], type_name=failure["type"], traceback=failure.get("traceback"))
+    return RunFailed(
+        failure["message"],
+        type_name=failure["type"],
+        traceback=failure.get("traceback"),
+        hint=failure.get("hint"),
+    )
 
 
 def _checked_tags(tags: Sequence[str]) -> list[str]:

@@ -55,17 +55,28 @@ class Flag:
 class Held:
     """The processes and threads of one firing."""
 
-    __slots__ = ("loop", "processes", "threads")
+    __slots__ = ("ended", "loop", "processes", "starts", "threads")
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
+        self.starts: set[asyncio.Task[Process]] = set()
         self.processes: list[Process] = []
         self.threads: list[_Thread] = []
+        self.ended = False
 
     async def start(self, program: str, *args: str, **options: Any) -> Process:
-        process = await asyncio.create_subprocess_exec(program, *args, **options, start_new_session=True)
-        self.processes.append(process)
-        return process
+        # Apart from the body's task: a stop in the middle would leave a process that nobody knows.
+        start = self.loop.create_task(_process(program, *args, **options))
+        self.starts.add(start)
+        start.add_done_callback(self._started)
+        return await asyncio.shield(start)
+
+    def _started(self, start: asyncio.Task[Process]) -> None:
+        self.starts.discard(start)
+        if not start.cancelled() and start.exception() is None:
+            self.processes.append(start.result())
+            if self.ended:
+                _kill_group(start.result())
 
     def tell(self) -> None:
         """The firing was stopped: threads see it at their next look."""
@@ -87,13 +98,14 @@ class Held:
 
     async def let_go(self) -> list[str]:
         """Kill every process group, tell every thread; the names of the threads that go on nevertheless."""
+        self.ended = True
         for process in self.processes:
-            # The group lives on when its first process is gone already.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill_group(process)
         self.tell()
         running = [thread for thread in self.threads if not thread.ended.is_set()]
         await self._all(thread.ended.wait() for thread in running)
+        if self.starts:
+            await asyncio.wait(self.starts)
         await self._all(process.wait() for process in self.processes)
         return [thread.name for thread in running if not thread.ended.is_set()]
 
@@ -105,6 +117,16 @@ class Held:
             _, late = await asyncio.wait(tasks, timeout=GRACE.total_seconds())
             for task in late:
                 task.cancel()
+
+
+async def _process(program: str, *args: str, **options: Any) -> Process:
+    return await asyncio.create_subprocess_exec(program, *args, **options, start_new_session=True)
+
+
+def _kill_group(process: Process) -> None:
+    # The group lives on when its first process is gone already.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 class _Thread:

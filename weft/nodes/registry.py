@@ -7,7 +7,6 @@ node type (`spec.py`).
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
@@ -138,6 +137,8 @@ def _execute(file: Path, module_name: str) -> ModuleType:
 
 
 def _failed(file: Path, error: BaseException) -> NodeFileError:
+    import traceback
+
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     line = (lines[-1] if lines else 1) or 1
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -12,6 +12,7 @@ class Failure:
 
     message: str
     type: str
+    hint: str | None
     traceback: str | None
     error: BaseException
 

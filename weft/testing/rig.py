@@ -367,7 +367,7 @@ def _as_json(name: str, value: Any) -> Any:
 
 def _failure(error: BaseException) -> Failure:
     kept = failure_of(error)
-    return Failure(kept["message"], kept["type"], kept.get("traceback"), error)
+    return Failure(kept["message"], kept["type"], kept.get("hint"), kept.get("traceback"), error)
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

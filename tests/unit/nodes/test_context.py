@@ -160,6 +160,36 @@ async def test_a_program_that_is_not_there_is_a_failure(rig: Rig) -> None:
     assert "/there/is/no/such/program" in await failing(rig, body)
 
 
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_process_that_is_just_starting_goes_with_the_firing(rig: Rig, turns: int) -> None:
+    mark = f"weft-test-{os.getpid()}-{turns}"
+    late: list[asyncio.Task[Any]] = []
+
+    async def body(ctx: ExecutionContext) -> None:
+        late.append(asyncio.create_task(ctx.subprocess("sh", "-c", 'sh -c "sleep 999; :" $0 & wait', mark)))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        late[0].cancel()
+        raise NodeError("no")
+
+    assert await failing(rig, body) == "no"
+    await asyncio.wait(late)
+    while marked(mark):  # noqa: ASYNC110 - no event tells of the kernel's kill
+        await asyncio.sleep(0.001)
+
+
+def marked(mark: str) -> list[str]:
+    """The live processes that carry the mark among their arguments."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (folder / "cmdline").read_bytes():
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
 async def test_a_grandchild_that_left_its_group_holds_nothing_up(rig: Rig) -> None:
     class Daemons(Node):
         """Let a grandchild go its own way with our pipe."""
@@ -224,6 +254,7 @@ import weft
 print(sorted(set(sys.modules) - before - {"__future__"}))
 from weft import Node, node, Port, NodeOutput, StopSelf, ExecutionContext, NodeError
 import weft.nodes.registry
+weft.nodes.registry.Registry.load()
 print(sorted({"asyncio", "pydantic", "httpx", "asyncpg", "lark", "anyio", "structlog"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
