@@ -347,16 +347,15 @@ async def test_deadlines_come_due_in_their_order_and_bind_what_is_below(world: W
         assert left is not None
         assert timedelta(0) < left <= timedelta(minutes=1)
         assert await scopes.due_deadlines(conn, 10) == []
-    async with later(database_url, timedelta(minutes=5)) as db:
-        async with db.connection() as conn:
-            assert await scopes.due_deadlines(conn, 10) == [(world.project, soon)]
-            left = await scopes.next_due(conn)
-            assert left is not None
-            assert left < timedelta(0)
+    async with later(database_url, timedelta(minutes=5)) as db, db.connection() as conn:
+        assert await scopes.due_deadlines(conn, 10) == [(world.project, soon)]
+        left = await scopes.next_due(conn)
+        assert left is not None
+        assert left < timedelta(0)
     async with later(database_url, timedelta(minutes=30)) as db:
         async with db.connection() as conn:
             due = await scopes.due_deadlines(conn, 10)
-            assert [run for _, run in due][0] == soon
+            assert due[0] == (world.project, soon)
             assert {run for _, run in due} == {soon, root, child}
         deadline = await endings.end_runs(db, world.project, [root], "Deadline reached", {"kind": "deadline"})
         assert {each.run for each in deadline.ended} == {soon, root, child}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 
-from tests.store.world import BY_USER, LEASE, LogLine, World, blocking, later
+from tests.store.world import BY_USER, LEASE, LogLine, World, blocking, later, until
 from weft.store.runs import runs, scopes, workers
 
 
@@ -37,10 +36,13 @@ async def test_a_lapsed_lease_gives_the_runs_back(world: World, database_url: st
 
 async def test_a_held_lock_does_not_prolong_a_lapsed_lease(world: World, database_url: str) -> None:
     run = await world.start_one()
-    async with workers.death_lock(world.db, world.worker), later(database_url, LEASE * 2) as db:
-        async with db.connection() as conn:
-            assert await workers.without_death_lock(conn) == []
-            assert await workers.release_dead(conn, []) == [(world.project, run, world.worker)]
+    async with (
+        workers.death_lock(world.db, world.worker),
+        later(database_url, LEASE * 2) as db,
+        db.connection() as conn,
+    ):
+        assert await workers.without_death_lock(conn) == []
+        assert await workers.release_dead(conn, []) == [(world.project, run, world.worker)]
 
 
 async def test_the_death_lock_is_seen_by_others_and_gone_with_its_session(world: World) -> None:
@@ -50,8 +52,7 @@ async def test_the_death_lock_is_seen_by_others_and_gone_with_its_session(world:
     async with workers.death_lock(world.db, world.worker), world.db.connection() as conn:
         assert await workers.without_death_lock(conn) == []
     async with world.db.connection() as conn:
-        while (missing := await workers.without_death_lock(conn)) == []:  # noqa: ASYNC110: freed by the server
-            await asyncio.sleep(0.001)
+        missing = await until(lambda: workers.without_death_lock(conn))
         assert missing == [world.worker]
         assert await workers.release_dead(conn, missing) == [(world.project, run, world.worker)]
         assert await workers.without_death_lock(conn) == []
@@ -62,10 +63,10 @@ async def test_a_lost_death_lock_is_taken_again(world: World) -> None:
         find = "SELECT pid FROM pg_stat_activity WHERE application_name = 'weft test death lock'"
         first = await conn.fetchval(find)
         await conn.execute("SELECT pg_terminate_backend($1)", first)
-        while await conn.fetchval(find) in (None, first):  # noqa: ASYNC110: opened by the other side
-            await asyncio.sleep(0.001)
-        while await workers.without_death_lock(conn):  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        await until(lambda: conn.fetchval(f"{find} AND pid <> $1", first))
+        held = "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory'"
+        await until(lambda: conn.fetchval(held))
+        assert await workers.without_death_lock(conn) == []
         assert await workers.renew(conn, world.worker)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -176,11 +176,23 @@ async def tag_in(conn: Connection, fence: Fence, *names: str) -> bool:
     return await tags.tag(conn, fence, names, encode(ExecutionTagged("tag", (), names)))
 
 
+async def until(look: Callable[[], Awaitable[Any]]) -> Any:
+    """Looks until there is something to see, and returns it: what is waited for happens in another process."""
+    while not (seen := await look()):  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    return seen
+
+
 async def blocked(conn: Connection, pid: int) -> None:
     """Returns once the session waits for a lock. Asked on a session that is not itself waiting."""
     query = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1"
-    while not await conn.fetchval(query, pid):  # noqa: ASYNC110: the event is in another process
-        await asyncio.sleep(0.001)
+    await until(lambda: conn.fetchval(query, pid))
+
+
+async def gone(conn: Connection, pid: int) -> None:
+    """Returns once the session is no more."""
+    query = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)"
+    await until(lambda: conn.fetchval(query, pid))
 
 
 @asynccontextmanager
@@ -206,6 +218,8 @@ __all__ = [
     "World",
     "blocked",
     "blocking",
+    "gone",
     "later",
     "tag_in",
+    "until",
 ]

@@ -24,6 +24,8 @@ SCHEMA: Final = "weft"
 
 OLDEST_SERVER: Final = 15
 
+URL_HINT: Final = "it looks like postgresql://user:password@host:5432/database"
+
 CONNECT_TIMEOUT: Final = timedelta(seconds=5)
 
 FIRST_RETRY: Final = timedelta(milliseconds=50)
@@ -46,6 +48,8 @@ CONNECTION_LOST: Final[tuple[type[BaseException], ...]] = (
     asyncpg.IdleSessionTimeoutError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InterfaceError,
+    # What a rollback meets where the server has said its last word and the socket is not yet closed.
+    asyncpg.InternalClientError,
     OSError,
 )
 """For `except`: the connection or the server is gone, and the outcome of what was under way is not known."""
@@ -54,8 +58,8 @@ _SESSION: Final = {
     "search_path": SCHEMA,
     "jit": "off",
     "timezone": "UTC",
-    # No transaction of ours waits for user code; one that stands idle belongs to a stopped process and holds
-    # locks. "idle_in_transaction_session_timeout": "5s",
+    # No transaction of ours waits for user code; one that stands idle belongs to a stopped process, and holds locks.
+    "idle_in_transaction_session_timeout": "5s",
     "idle_session_timeout": "0",
     "lock_timeout": "10s",
     # A host that vanishes must free its locks within seconds, not within TCP's two hours.
@@ -83,6 +87,9 @@ class Database:
     @classmethod
     async def open(cls, dsn: str, *, pool_size: int = 4, name: str = "weft") -> Database:
         """Connects. `name` is what the server shows as the application. Raises `StoreUnreachable`."""
+        if not dsn.strip():
+            # asyncpg would look for a server by itself, and find one that nobody meant.
+            raise StoreUnreachable("the database URL is empty", hint=URL_HINT)
         pool = asyncpg.create_pool(
             dsn,
             min_size=1,
@@ -119,7 +126,7 @@ class Database:
         try:
             yield connection
         except CONNECTION_LOST as error:
-            if connection.is_closed():
+            if isinstance(error, asyncpg.InternalClientError) or _is_gone(connection):
                 raise StoreUnreachable(f"the connection to the database at {place(self.dsn)} was lost") from error
             raise
         finally:
@@ -184,6 +191,14 @@ async def until_lost(connection: asyncpg.Connection[Any]) -> None:
             await connection.execute("SELECT 1")
 
 
+def _is_gone(connection: Connection) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        # The pool has taken a dead one back before its user noticed.
+        return True
+
+
 async def _nothing_to_reset(connection: asyncpg.Connection[Any]) -> None:
     """No session state is ever set on a pooled connection, which saves a round trip at each release."""
 
@@ -231,9 +246,6 @@ def _in_the_way(error: Exception, where: str) -> tuple[str, str | None]:
         case OSError():
             return f"nothing listens at {where}", "start PostgreSQL there, or correct the database URL"
         case asyncpg.ClientConfigurationError() | ValueError():
-            return (
-                f"the database URL cannot be used: {error}",
-                "it looks like postgresql://user:password@host:5432/database",
-            )
+            return f"the database URL cannot be used: {error}", URL_HINT
         case _:
             return f"the database at {where} cannot be reached: {error}", None
