@@ -73,7 +73,8 @@ def make_or_check(tools: Tools, programs: Programs, start: LockFile, *, sync: bo
 
 def write_settings(folder: Path, changed: Mapping[str, str]) -> None:
     """Write PostgreSQL's settings file: ours, and what is `changed` in them."""
-    settings = {**SETTINGS, "unix_socket_directories": f'"{folder}"', **changed}
+    doubled = os.fspath(folder).replace('"', '""')
+    settings = {**SETTINGS, "unix_socket_directories": f'"{doubled}"', **changed}
     lines = ["# Written by weft at each start. ALTER SYSTEM changes a setting for good."]
     for name, value in settings.items():
         quoted = value.replace("'", "''")
@@ -85,7 +86,7 @@ def write_settings(folder: Path, changed: Mapping[str, str]) -> None:
 
 def _check_major(tools: Tools, data: Path) -> None:
     try:
-        major = (data / "PG_VERSION").read_text("ascii").strip()
+        major = (data / "PG_VERSION").read_text("utf-8").strip()
     except FileNotFoundError:
         raise EmbeddedServerFailed(
             f"{data} is not a database: it holds files, but no PG_VERSION.",

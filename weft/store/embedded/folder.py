@@ -73,6 +73,9 @@ def prepare(folder: Path) -> Account | None:
             f"{length} bytes with the socket's name, where {LONGEST_SOCKET_PATH} are possible.",
             hint=ELSEWHERE,
         )
+    if "," in os.fspath(folder):
+        # PostgreSQL's clients would take it for a list of hosts.
+        raise EmbeddedServerFailed(f"The data folder {folder} has a comma in its path.", hint=ELSEWHERE)
     try:
         _make_parents(folder)
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -31,10 +31,14 @@ def socket_file(folder: Path) -> Path:
     return folder / f".s.PGSQL.{PORT}"
 
 
+def socket_lock(folder: Path) -> Path:
+    return folder / f".s.PGSQL.{PORT}.lock"
+
+
 def read(data: Path) -> Postmaster | None:
     """The server that says it serves `data`, or None: no such file, or nothing written in it yet."""
     try:
-        lines = pid_file(data).read_text("ascii", errors="replace").splitlines()
+        lines = pid_file(data).read_text("utf-8", errors="replace").splitlines()
         pid = int(lines[0])
     except (FileNotFoundError, NotADirectoryError, IndexError, ValueError):
         return None
@@ -66,10 +70,10 @@ def serves(pid: int, data: Path) -> bool:
             return Path(f"/proc/{pid}/cwd").samefile(data)
         except OSError:
             return False
-    # Without /proc (macOS), the command line tells: pg_ctl always starts the server with -D.
-    ask = ["ps", "-o", "command=", "-p", str(pid)]
-    command = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
-    return "postgres" in command and str(data) in command
+    # Without /proc (macOS), lsof tells where a process stands; a server stands in its data folder.
+    ask = ["/usr/sbin/lsof", "-a", "-p", str(pid), "-d", "cwd", "-F", "n"]
+    said = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+    return any(line.startswith("n") and Path(line[1:]).samefile(data) for line in said.splitlines())
 
 
 def listens(folder: Path) -> bool:

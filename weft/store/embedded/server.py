@@ -200,9 +200,10 @@ class EmbeddedServer:
                 f"The server in {self._folder} (process {server.pid}) runs, but does not answer.",
                 hint=f"See {self._log}. To end it: kill -INT {server.pid}",
             )
-        # The number in a dead server's file may by now be another process's, and PostgreSQL would refuse to
-        # start. It still finds what is left of the dead one by its shared memory.
+        # The number in a dead server's files may by now be another process's, or one that nobody has reaped, and
+        # PostgreSQL would refuse to start. It still finds what is left of the dead one by its shared memory.
         self._pid_file.unlink(missing_ok=True)
+        postmaster.socket_lock(self._folder).unlink(missing_ok=True)
         return False
 
     def _runnable(self, tools: Tools, programs: Programs) -> Tools:
@@ -237,7 +238,8 @@ class EmbeddedServer:
     def _start_once(self, tools: Tools, programs: Programs, patience: Patience) -> str:
         """Start the server and wait until it answers or has failed; what it said."""
         command: list[str | Path] = [tools.bin / "pg_ctl", "start", "--wait"]
-        command += ["--timeout", str(int(LIMIT_SECONDS)), "-D", self._data, "-l", self._log]
+        # Named from within their folder, since pg_ctl hands the names to a shell without quoting them well.
+        command += ["--timeout", str(int(LIMIT_SECONDS)), "-D", self._data.name, "-l", self._log.name]
         log_before = self._log.stat().st_size if self._log.exists() else 0
         with tempfile.TemporaryFile() as output:
             # pg_ctl looks ten times a second, and the server starts faster than that: we look ourselves, and
@@ -259,7 +261,7 @@ class EmbeddedServer:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(server.pid, signal.SIGINT)
         patience = self._patience("Waiting for the database to stop …")
-        wait_until(lambda: not self._is_served(), patience)
+        wait_until(lambda: not postmaster.serves(server.pid, self._data), patience)
 
     # --- small things -------------------------------------------------------------------------------------
 
