@@ -266,6 +266,14 @@ def test_statement_23_equal_values_count_once_and_a_value_beats_a_closure():
         assert (run.status("c"), run.bag("c")) == ("completed", {"x": 1})
 
 
+@pytest.mark.parametrize(("a", "b"), [(FAIL, SILENT), (SILENT, FAIL)])
+def test_statement_23_a_failure_is_not_lost_beside_a_plain_closure(a, b):
+    of = program(node("a"), node("b"), node("c", "x!"), wires="a.out>c.x b.out>c.x")
+    run = run_to_end(of, {"a": a, "b": b})
+    assert run.status("c") == "skipped: required_input_closed"
+    assert run.failure("c") == ("a" if a is FAIL else "b")
+
+
 def test_statement_26_the_first_in_written_order_is_known_once_all_settled():
     of = program(
         node("late"),
