@@ -6,8 +6,8 @@ Pure data and functions. Not here: values (`values.py`), and which type a port e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -15,70 +15,118 @@ MAX_NESTING: Final = 200
 """How deep types and values may nest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
-    name: str
+class _Spelled:
+    """What all types share. A type knows its `text`, and a `identity` that is the same for equal types alone.
+
+    Both are made once, from those of its parts: however deep a type nests, to print, hash or compare it takes
+    no recursion.
+    """
+
+    __slots__ = ()
+    text: str
+    identity: str
+
+    def _spell(self, text: str, identity: str) -> None:
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "identity", identity)
 
     def __str__(self) -> str:
-        return self.name
+        return self.text
 
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    item: Type
-
-    def __str__(self) -> str:
-        return f"List[{self.item}]"
-
-
-@dataclass(frozen=True, slots=True)
-class DictOf:
-    key: Type
-    value: Type
-
-    def __str__(self) -> str:
-        return f"Dict[{self.key}, {self.value}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """Two or more members, flat, without duplicates and (unless all are) without Empty. Made by `union`."""
-
-    members: tuple[Type, ...]
-
-    def __str__(self) -> str:
-        return " | ".join(str(member) for member in self.members)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.text}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Union) and frozenset(self.members) == frozenset(other.members)
+        return self is other or (isinstance(other, _Spelled) and self.identity == other.identity)
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.members))
+        return hash(self.identity)
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+def _made() -> str:
+    """A field that is made from the others."""
+    made: str = field(init=False, repr=False)
+    return made
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Primitive(_Spelled):
+    name: str
+    text: str = _made()
+    identity: str = _made()
+
+    def __post_init__(self) -> None:
+        self._spell(self.name, self.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ListOf(_Spelled):
+    item: Type
+    text: str = _made()
+    identity: str = _made()
+
+    def __post_init__(self) -> None:
+        self._spell(f"List[{self.item.text}]", f"List[{self.item.identity}]")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DictOf(_Spelled):
+    key: Type
+    value: Type
+    text: str = _made()
+    identity: str = _made()
+
+    def __post_init__(self) -> None:
+        self._spell(f"Dict[{self.key.text}, {self.value.text}]", f"Dict[{self.key.identity}, {self.value.identity}]")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Union(_Spelled):
+    """Two or more members, flat, without duplicates and (unless all are) without Empty. Made by `union`.
+
+    Unions of the same members are equal in whatever order these are written.
+    """
+
+    members: tuple[Type, ...]
+    text: str = _made()
+    identity: str = _made()
+
+    def __post_init__(self) -> None:
+        text = " | ".join(member.text for member in self.members)
+        self._spell(text, f"({'|'.join(sorted(member.identity for member in self.members))})")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Variable(_Spelled):
     """`T`, `T1`, … as written; `T_Auto` in metadata, where it stands for a fresh one.
 
     A fresh one is called `T_Auto:` and whose it is, which no source can spell, and is shown as `T_Auto`.
     """
 
     name: str
+    text: str = _made()
+    identity: str = _made()
 
-    def __str__(self) -> str:
-        return self.name.partition(":")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class JsonDict:
-    def __str__(self) -> str:
-        return "JsonDict"
+    def __post_init__(self) -> None:
+        self._spell(self.name.partition(":")[0], f"${self.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class MustOverride:
-    def __str__(self) -> str:
-        return "MustOverride"
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JsonDict(_Spelled):
+    text: str = _made()
+    identity: str = _made()
+
+    def __post_init__(self) -> None:
+        self._spell("JsonDict", "JsonDict")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MustOverride(_Spelled):
+    text: str = _made()
+    identity: str = _made()
+
+    def __post_init__(self) -> None:
+        self._spell("MustOverride", "MustOverride")
 
 
 Type = Primitive | ListOf | DictOf | Union | Variable | JsonDict | MustOverride
@@ -104,28 +152,32 @@ def is_variable_name(name: str) -> bool:
 
 def union(*types: Type) -> Type:
     """The union of these: flat, each member once, Empty only where nothing else is; one member is itself."""
-    members: list[Type] = []
+    members: dict[Type, None] = {}
     for each in types:
-        for member in each.members if isinstance(each, Union) else (each,):
-            if member not in members:
-                members.append(member)
+        if isinstance(each, Union):
+            members.update(dict.fromkeys(each.members))
+        else:
+            members[each] = None
     if len(members) > 1:
-        members = [member for member in members if member != EMPTY]
-    return members[0] if len(members) == 1 else Union(tuple(members))
+        members.pop(EMPTY, None)
+    return Union(tuple(members)) if len(members) > 1 else next(iter(members))
+
+
+# What follows uses one frame of the stack for each level of a type, or none: both a list and a union are levels.
 
 
 def walk(type_: Type) -> Iterator[Type]:
     """The type and every type in it, outermost first."""
-    yield type_
-    match type_:
-        case ListOf(item):
-            yield from walk(item)
-        case DictOf(key, value):
-            yield from walk(key)
-            yield from walk(value)
-        case Union(members):
-            for member in members:
-                yield from walk(member)
+    rest = [type_]
+    while rest:
+        part = rest.pop()
+        yield part
+        if isinstance(part, ListOf):
+            rest.append(part.item)
+        elif isinstance(part, DictOf):
+            rest += (part.value, part.key)
+        elif isinstance(part, Union):
+            rest += reversed(part.members)
 
 
 def substitute(type_: Type, replace: Callable[[Variable], Type]) -> Type:
@@ -138,7 +190,10 @@ def substitute(type_: Type, replace: Callable[[Variable], Type]) -> Type:
         case DictOf(key, value):
             return DictOf(substitute(key, replace), substitute(value, replace))
         case Union(members):
-            return union(*(substitute(member, replace) for member in members))
+            replaced = []
+            for member in members:
+                replaced.append(substitute(member, replace))
+            return union(*replaced)
         case _:
             return type_
 
@@ -154,34 +209,51 @@ def admits_null(type_: Type) -> bool:
     return assignable(NULL, type_)
 
 
+Pair = tuple["Type", "Type"]
+Needs = tuple[Callable[[Iterable[bool]], bool], list[Pair]]
+"""A question about two types that others decide: `all` or `any` of these."""
+
+
+def decide(source: Type, target: Type, rule: Callable[[Type, Type], bool | Needs]) -> bool:
+    """What a rule says of two types, where it may ask the same of their parts. Without recursion."""
+    known: dict[Pair, bool] = {}
+    asked: list[Pair] = [(source, target)]
+    while asked:
+        answer = rule(*asked[-1])
+        if not isinstance(answer, bool):
+            combine, parts = answer
+            unknown = [pair for pair in parts if pair not in known]
+            if unknown:
+                asked += unknown
+                continue
+            answer = combine(known[pair] for pair in parts)
+        known[asked.pop()] = answer
+    return known[source, target]
+
+
 @lru_cache(maxsize=4096)
 def assignable(source: Type, target: Type) -> bool:
-    """Whether every value of `source` is a value of `target`. The first rule that applies decides."""
-    if isinstance(source, Variable | MustOverride) or isinstance(target, Variable | MustOverride):
-        return True
-    if source == EMPTY:
+    """Whether every value of `source` is a value of `target`."""
+    return decide(source, target, _assignable)
+
+
+def _assignable(source: Type, target: Type) -> bool | Needs:
+    if source in (target, EMPTY):
         return True
     match source, target:
-        case Primitive(), Primitive():
-            return source == target
-        case ListOf(a), ListOf(b):
-            return assignable(a, b)
-        case DictOf(k, v), DictOf(key, value):
-            return assignable(k, key) and assignable(v, value)
-        case JsonDict(), JsonDict():
+        case (Variable() | MustOverride(), _) | (_, Variable() | MustOverride()):
             return True
-        case JsonDict(), DictOf(key, _):
+        case ListOf(a), ListOf(b):
+            return all, [(a, b)]
+        case DictOf(k, v), DictOf(key, value):
+            return all, [(k, key), (v, value)]
+        case (JsonDict(), DictOf(key, _)) | (DictOf(key, _), JsonDict()):
             return key == STRING
-        case DictOf(key, _), JsonDict():
-            return key == STRING
-        case Union(members), Union(wanted):
-            return all(any(assignable(each, member) for member in wanted) for each in members)
-        case _, Union(wanted):
-            return any(assignable(source, member) for member in wanted)
         case Union(members), _:
-            return all(assignable(each, target) for each in members)
-        case _:
-            return False
+            return all, [(member, target) for member in members]
+        case _, Union(members):
+            return any, [(source, member) for member in members]
+    return False
 
 
 # --- reading a type's text --------------------------------------------------------------------------------

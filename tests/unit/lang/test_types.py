@@ -24,6 +24,7 @@ from weft.lang.types import (
     substitute,
     union,
 )
+from weft.lang.values import cast_allowed
 
 SIMPLE = ["String", "Number", "Boolean", "Null", "Empty", "JsonDict", "MustOverride", "T", "T1", "T42"]
 
@@ -84,11 +85,14 @@ def test_what_is_no_type_says_why(text: str, says: str) -> None:
     assert says in str(raised.value)
 
 
-def test_types_nest_as_deep_as_the_language_allows() -> None:
-    text = "List[" * MAX_NESTING + "String" + "]" * MAX_NESTING
-    type_ = parse_type(text)
-    assert str(type_) == text
-    assert assignable(type_, type_)
+@pytest.mark.parametrize(("opens", "closes"), [("List[", "]"), ("Dict[String, ", "]"), ("List[", " | Null]")])
+def test_types_nest_as_deep_as_the_language_allows(opens: str, closes: str) -> None:
+    texts = [opens * MAX_NESTING + leaf + closes * MAX_NESTING for leaf in ("String", "Number", "T")]
+    string, number, variable = map(parse_type, texts)
+    assert [str(type_) for type_ in (string, number, variable)] == texts
+    assert string != number and not assignable(string, number) and cast_allowed(string, number)
+    assert assignable(variable, number) and is_open(variable)
+    assert substitute(variable, lambda _: STRING) == string
 
 
 def test_unions_and_their_members_compare_as_sets() -> None:

@@ -215,6 +215,17 @@ def test_only_the_cast_node_makes_text_of_anything(value: Any, text: str) -> Non
         cast_literal(value, parse_type("String"))
 
 
+def test_values_of_the_deepest_types() -> None:
+    type_ = parse_type("List[" * MAX_NESTING + "Number" + " | Null]" * MAX_NESTING)
+    value: Any = 1
+    text: Any = "1"
+    for _ in range(MAX_NESTING):
+        value, text = [value], [text]
+    assert misfit(value, type_) is None and assignable(infer(value), type_)
+    assert misfit(text, type_) is not None
+    assert convert(text, type_) == value
+
+
 def test_members_of_a_union_that_agree_are_one_reading() -> None:
     assert cast_literal("[1]", parse_type("List[Number] | List[Number | Null]")) == [1]
 

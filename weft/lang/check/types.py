@@ -33,7 +33,9 @@ def _mismatch(report: Report, link: Link, source: Type, target: Type) -> None:
     taken = f"{link.target_name.text}.{link.target_port.text}"
     hint = None
     if cast_allowed(source, target) and not is_open(target):
-        hint = f"put a Cast between them: `{taken} = Cast -> (value: {target}) {{ value: {given} }}.value`"
+        # A node written in place of the value has no name to wire from once the Cast stands there.
+        value = "…" if "__" in link.source_name.text else given
+        hint = f"put a Cast between them: `{taken} = Cast -> (value: {target}) {{ value: {value} }}.value`"
     message = f"`{given}` is {source}, but `{taken}` takes {target}"
     report.error(link.span, "type-mismatch", message, hint=hint)
 

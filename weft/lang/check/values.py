@@ -99,9 +99,10 @@ def check_gates(model: Model) -> None:
         if not node.gates:
             continue
         for gate in node.gates.values():
-            if gate.written is not None and not isinstance(gate.written.value, bool):
+            written = gate.written
+            if written is not None and not written.broken and not isinstance(written.value, bool):
                 model.report.error(
-                    gate.written.span,
+                    written.span,
                     "gate-not-boolean",
                     f"`{node.id}.{gate.name}` takes `true`, `false` or a wire",
                 )
