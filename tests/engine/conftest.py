@@ -17,5 +17,9 @@ from tests.store.invariants import check_invariants
 async def scene(database_url: str) -> AsyncIterator[Scene]:
     async with Scene.open(database_url) as ready:
         yield ready
-        async with ready.database.connection() as connection:
+        # A connection of its own: a test may have cut all the others.
+        connection = await ready.database.dedicated("invariants")
+        try:
             await check_invariants(connection)
+        finally:
+            await connection.close()
