@@ -128,7 +128,8 @@ class _Chooser:
         return _reach(roots, self.feeders, stops)
 
     def _downstream(self) -> set[str]:
-        return _reach(self.selection.from_values, self.readers, self.selection.emits.keys())
+        """The starts and all that follows, past nodes whose emissions are given too, but without these."""
+        return _reach(self.selection.from_values, self.readers, ()) - self.selection.emits.keys()
 
     # --- names --------------------------------------------------------------------------------------------
 

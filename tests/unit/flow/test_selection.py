@@ -124,6 +124,13 @@ def test_emit_makes_what_feeds_it_needless():
     assert chosen(JOIN, from_values={"a": {}}, emits={"b": {"out": 1}}) == "a c d"
 
 
+def test_emit_between_a_start_and_what_is_downstream_of_it():
+    selection = Selection(from_values={"a": {}}, emits={"b": {"out": 1}})
+    run = run_to_end(CHAIN, selection=selection)
+    assert run.statuses() == {"a": "completed", "c": "completed"}
+    assert run.bag("c") == {"x": 1}
+
+
 def test_a_run_from_given_emissions_alone_starts():
     run = run_to_end(CHAIN, selection=Selection(targets=("c",), emits={"b": {"out": 5}}))
     assert (run.status("c"), run.bag("c")) == ("completed", {"x": 5})

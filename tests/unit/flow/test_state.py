@@ -208,15 +208,15 @@ def test_a_value_is_what_it_was_when_it_was_emitted(running):
 
 
 def test_a_body_cannot_change_the_program():
-    of = program(node("a", inp("x", literal=[[1]]), inp("y", default={"k": {}})))
+    of = program(node("a", inp("x", literal=[[[1]]]), inp("y", default={"k": {}})))
     plan = Plan(of)
     for _ in range(2):
         state = RunState(plan)
         state.apply(ev.ExecutionStarted("project", "h", "e"))
         state.apply(ev.NodeKicked("a"))
         bag = state.inputs(("a", ()))
-        assert bag == {"x": [[1]], "y": {"k": {}}}
-        bag["x"][0].append(2)
+        assert bag == {"x": [[[1]]], "y": {"k": {}}}
+        bag["x"][0][0].append(2)
         bag["y"]["k"]["new"] = 1
 
 
