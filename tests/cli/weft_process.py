@@ -17,6 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "weft.cli"]
 LIMIT = 60
+_LEFT_OUT = {"NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS", "PYTHONDONTWRITEBYTECODE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def environment(url: str | None, **more: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("WEFT_") and name not in ("NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS")
+        if not name.startswith("WEFT_") and name not in _LEFT_OUT
     }
     paths = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
     kept |= {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "40", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
