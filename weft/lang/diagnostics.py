@@ -10,7 +10,10 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+_LONGEST_SHOWN: Final = 400
+"""A message about a line of a megabyte does not repeat it."""
 
 Severity = Literal["error", "warning"]
 
@@ -57,6 +60,13 @@ class Source:
         return self.text[starts[number - 1] : end].rstrip("\r\n")
 
 
+    def shown(self, number: int) -> str:
+        """The line as it is shown under a message: nothing where it is too long for that."""
+        starts = self._line_starts()
+        end = starts[number] if number < len(starts) else len(self.text)
+        return self.line(number) if end - starts[number - 1] <= _LONGEST_SHOWN else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding. `line` and `column` count from 1 in code points; the end is exclusive."""
@@ -86,7 +96,7 @@ class Diagnostic:
         line, column = source.position(span.start)
         end_line, end_column = source.position(max(span.end, span.start))
         return cls(
-            severity, slug, message, source.path, line, column, end_line, end_column, source.line(line), hint
+            severity, slug, message, source.path, line, column, end_line, end_column, source.shown(line), hint
         )
 
     def render(self) -> str:

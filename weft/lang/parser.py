@@ -22,15 +22,15 @@ from lark import __version__ as lark_version
 from lark.parsers.lalr_analysis import Shift
 
 from weft.data import data_folder
-from weft.lang import cache, recovery
-from weft.lang.building import Builder
 from weft.lang.diagnostics import Diagnostic, Source
-from weft.lang.explain import explain, never_closed, too_deep
-from weft.lang.lexer import Lexer
-from weft.lang.mistake import Mistake
+from weft.lang.parsing import cache, recovery
+from weft.lang.parsing.building import Builder
+from weft.lang.parsing.explain import explain, never_closed, too_deep
+from weft.lang.parsing.lexer import Lexer
+from weft.lang.parsing.mistake import Mistake
+from weft.lang.parsing.tables import Action, Reduction, Stack, Tables
+from weft.lang.parsing.tokens import CLOSERS, END, MAX_NESTING, OPENERS, Open, Token
 from weft.lang.syntax import File
-from weft.lang.tables import Action, Reduction, Stack, Tables
-from weft.lang.tokens import CLOSERS, END, MAX_NESTING, OPENERS, Open, Token
 
 _one_at_a_time: Final = threading.Lock()
 
@@ -158,13 +158,14 @@ class _Reading:
 
     def __init__(self, machine: _Machine, source: Source) -> None:
         self._machine = machine
+        self._source = source
         self._text = source.text
         self._builder = machine.builder
         self._stack = Stack(machine.tables)
         self._open: list[Open] = []
         self._previous: Token | None = None
         self._swallowed = False
-        """A heredoc that is never closed has taken the rest of the text, closing braces and all."""
+        """One mistake, already reported, has taken the rest of the text, closing braces and all."""
 
     def read(self) -> list[Any]:
         at = 0
@@ -202,20 +203,22 @@ class _Reading:
 
     def _recover(self, token: Token) -> int:
         """Reports the token, drops its entry, and gives the offset to go on from."""
-        if self._open and self._open[-1].token is token:
+        nests_too_deep = bool(self._open) and self._open[-1].token is token
+        if nests_too_deep:
             self._open.pop()
             self._stack.cut(len(self._stack.values) - 1)
             self._builder.report(too_deep(token))
         else:
             mistake = self._mistake(token)
             self._builder.report(explain(mistake))
-            if mistake.at_entry and not mistake.belongs_to_header:
+            if mistake.entry and mistake.at_entry and not mistake.belongs_to_header:
                 self._stack.feed(Token("COMMA", ",", token.start, token.start))
         self._swallowed = self._swallowed or token.type == "OPEN_HEREDOC"
         entry = self._drop_entry()
         at, opens_body = recovery.resume(
-            self._text, self._lex(token.start), bad=entry, inside=bool(self._open)
+            self._text, self._lex(token.start), bad=entry, inside=bool(self._open), whole=nests_too_deep
         )
+        self._swallowed = self._swallowed or (nests_too_deep and at == len(self._text))
         if opens_body:
             for part in recovery.header(entry, at):
                 self._stack.feed(part)
@@ -226,11 +229,11 @@ class _Reading:
         parts, states = self._machine.tables.parts, self._stack.states
         size, closed = len(states) - 1, 0
         while closed or "entry" not in parts[states[size]]:
+            if not closed and self._is(size - 1, "COMMA") and "entry" in parts[states[size - 1]]:
+                break
             size -= 1
-            if self._values_are(size, "RBRACE"):
-                closed += 1
-            elif closed and (self._values_are(size, "LBRACE") or self._values_are(size, "BRACE_BELOW")):
-                closed -= 1
+            closed += self._is(size, "RBRACE")
+            closed -= closed > 0 and self._is(size, "LBRACE", "BRACE_BELOW")
         return size
 
     def _mistake(self, token: Token) -> Mistake:
@@ -239,7 +242,7 @@ class _Reading:
         before = values[start - 1] if start else None
         last = before.children[-1] if isinstance(before, _Part) else before
         return Mistake(
-            self._text,
+            self._source,
             token,
             self._previous,
             values[start:],
@@ -252,18 +255,18 @@ class _Reading:
     def _owner(self, start: int) -> Literal["file", "node", "group", "loop"]:
         """Whose braces are around the entry that begins there."""
         for at in range(start - 1, -1, -1):
-            if self._values_are(at, "LBRACE"):
+            if self._is(at, "LBRACE"):
                 for before in (at - 1, at - 2):
-                    if self._values_are(before, "GROUP"):
+                    if self._is(before, "GROUP"):
                         return "group"
-                    if self._values_are(before, "LOOP"):
+                    if self._is(before, "LOOP"):
                         return "loop"
                 return "node"
         return "file"
 
-    def _values_are(self, at: int, kind: str) -> bool:
-        values = self._stack.values
-        return at >= 0 and values[at].__class__ is Token and values[at].type == kind
+    def _is(self, at: int, *kinds: str) -> bool:
+        """Whether that place of the stack holds a token of one of these types."""
+        return at >= 0 and (value := self._stack.values[at]).__class__ is Token and value.type in kinds
 
     def _drop_entry(self) -> list[Token]:
         """Takes the unfinished entry off the stack; gives its tokens that no part was made of yet."""
@@ -292,14 +295,17 @@ class _Reading:
         finding = explain(self._mistake(end)) if not unclosed else None
         entry = self._drop_entry()
         if unclosed:
-            self._builder.report(never_closed(self._text, unclosed[-1]))
+            self._builder.report(never_closed(self._source, unclosed[-1]))
         elif entry and finding and not self._swallowed:
             self._builder.report(finding)
+        explained = self._builder.shape.missing_braces
         self._builder.shape.unclosed = True
         brace = Token("RBRACE", "", end.start, end.start)
         while self._open:
-            if not self._swallowed:
-                self._builder.report(never_closed(self._text, self._open[-1].token))
+            if explained:
+                explained -= 1
+            elif not self._swallowed:
+                self._builder.report(never_closed(self._source, self._open[-1].token))
             if not self._stack.feed(brace):
                 self._drop_entry()
                 self._stack.feed(brace)

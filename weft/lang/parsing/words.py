@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Collection
 from typing import Final
 
-from weft.lang.tokens import END, ENTRY_STARTS, Token
+from weft.lang.parsing.tokens import END, ENTRY_STARTS, Token
 
 LOOK_ALIKES: Final = {
     "True": "true",
@@ -22,12 +22,11 @@ LOOK_ALIKES: Final = {
 
 _LONGEST: Final = 32
 
-_VALUE: Final = frozenset(
-    "STRING HEREDOC NUMBER PATH TRUE FALSE NULL FILE ASSET INSTANCE_FILLED INSTANCE_FILLED_WITH "
-    "LSQB LBRACE BRACE_BELOW ID GROUP LOOP".split()
-)
-_ELEMENT: Final = frozenset("JSON_STRING JSON_NUMBER TRUE FALSE NULL FILE ASSET LSQB LBRACE BRACE_BELOW".split())
-_TYPE: Final = frozenset("ID LPAR LBRACE BRACE_BELOW".split())
+_PLAIN: Final = frozenset({"TRUE", "FALSE", "NULL", "FILE", "ASSET", "LSQB", "LBRACE", "BRACE_BELOW"})
+_VALUE: Final = _PLAIN | {"STRING", "HEREDOC", "NUMBER", "PATH", "INSTANCE_FILLED", "INSTANCE_FILLED_WITH"}
+_INLINE: Final = frozenset({"ID", "GROUP", "LOOP"})
+_ELEMENT: Final = _PLAIN | {"JSON_STRING", "JSON_NUMBER"}
+_TYPE: Final = frozenset({"ID", "LPAR", "LBRACE", "BRACE_BELOW"})
 
 _ORDER: Final = {
     "COLON": "':'",
@@ -57,9 +56,9 @@ def expected(kinds: Collection[str]) -> str:
     rest = set(kinds)
     phrases: list[str] = []
     if {"STRING", "NUMBER"} <= rest or {"JSON_STRING", "JSON_NUMBER"} <= rest:
-        rest -= _VALUE | _ELEMENT
+        rest -= _VALUE | _ELEMENT | _INLINE
         phrases.append("a value")
-    elif ENTRY_STARTS <= rest:
+    elif rest >= ENTRY_STARTS:
         rest -= ENTRY_STARTS
         phrases.append("a new line of the program")
     elif rest >= _TYPE:

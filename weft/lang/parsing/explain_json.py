@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft.lang.diagnostics import Span
-from weft.lang.mistake import Finding, Mistake, span_of
-from weft.lang.tokens import END
-from weft.lang.words import LOOK_ALIKES, found
+from weft.lang.parsing.mistake import Finding, Mistake, span_of
+from weft.lang.parsing.tokens import END
+from weft.lang.parsing.words import LOOK_ALIKES, found
 
 
 def inside_json(it: Mistake) -> Finding | None:

@@ -6,19 +6,20 @@ objects other habits lead to mistakes than outside, so their cases are in `expla
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from weft.lang.diagnostics import Span, nearest
-from weft.lang.explain_json import inside_json
-from weft.lang.mistake import Finding, Mistake, span_of
+from weft.lang.diagnostics import Source, Span, nearest
+from weft.lang.parsing.explain_json import inside_json
+from weft.lang.parsing.mistake import Finding, Mistake, span_of
+from weft.lang.parsing.tokens import BRACES, CLOSERS, END, MARKERS, MAX_NESTING, Token
+from weft.lang.parsing.words import LOOK_ALIKES, character, expected, found
 from weft.lang.syntax import ContainerDecl, NodeDecl
-from weft.lang.tokens import BRACES, CLOSERS, END, MARKERS, MAX_NESTING, Token
-from weft.lang.words import LOOK_ALIKES, character, expected, found
 
 _WRITTEN: Final = frozenset(
-    "STRING HEREDOC NUMBER JSON_STRING JSON_NUMBER TRUE FALSE NULL LSQB FILE ASSET BAD_NUMBER".split()
+    ("STRING", "HEREDOC", "NUMBER", "JSON_STRING", "JSON_NUMBER", "BAD_NUMBER", "TRUE", "FALSE", "NULL", "LSQB", "FILE", "ASSET")
 )
-_KEYWORDS: Final = frozenset("GROUP LOOP TRUE FALSE NULL".split())
+_KEYWORDS: Final = frozenset({"GROUP", "LOOP", "TRUE", "FALSE", "NULL"})
 _MARKERS: Final = ("file", "asset", "include", "require_one_of", "instance_filled")
 
 
@@ -31,12 +32,13 @@ def too_deep(opener: Token) -> Finding:
     )
 
 
-def never_closed(text: str, opener: Token) -> Finding:
-    return Finding(span_of(opener), f"this {found(opener)} is never closed: {file_end(text)}")
+def never_closed(source: Source, opener: Token) -> Finding:
+    return Finding(span_of(opener), f"this {found(opener)} is never closed: {file_end(source)}")
 
 
-def file_end(text: str) -> str:
-    return f"the file ends at line {text.rstrip().count(chr(10)) + 1}"
+def file_end(source: Source) -> str:
+    line, _ = source.position(len(source.text.rstrip()))
+    return f"the file ends at line {line}"
 
 
 def explain(mistake: Mistake) -> Finding:
@@ -53,7 +55,7 @@ def explain(mistake: Mistake) -> Finding:
 def _never_closed_text(it: Mistake) -> Finding | None:
     start = it.token.start
     if it.kind == "OPEN_STRING":
-        line = it.text.count("\n", 0, start) + 1
+        line, _ = it.source.position(start)
         return Finding(
             Span(start, start + 1),
             f"this text is never closed: a '\"' is missing before line {line} ends",
@@ -62,7 +64,7 @@ def _never_closed_text(it: Mistake) -> Finding | None:
     if it.kind == "OPEN_HEREDOC":
         return Finding(
             Span(start, start + 3),
-            f"this text is never closed: three backticks are missing, and {file_end(it.text)}",
+            f"this text is never closed: three backticks are missing, and {file_end(it.source)}",
         )
     return None
 
@@ -96,11 +98,16 @@ def _character(it: Mistake) -> Finding | None:
         return None
     before = it.previous
     if it.token.text == "-" and before and before.type in ("ID", "PATH") and before.end == it.token.start:
-        return Finding(
-            Span(before.start, it.token.end),
-            f"a name holds letters, digits and '_' but no '-': write `{before.text}_…`",
-        )
+        name = _DASHED_NAME.match(it.text, before.start)
+        if name:
+            return Finding(
+                Span(*name.span()),
+                f"a name holds letters, digits and '_' but no '-': write `{name[0].replace('-', '_')}`",
+            )
     return Finding(span_of(it.token), character(it.token))
+
+
+_DASHED_NAME: Final = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_.]+-")
 
 
 def _number(it: Mistake) -> Finding | None:
@@ -109,7 +116,7 @@ def _number(it: Mistake) -> Finding | None:
     awaits_value = "NUMBER" in it.wanted or "JSON_NUMBER" in it.wanted
     if it.kind == "DOT" and awaits_value:
         return it.here("a number begins with a digit: write `0.5`, not `.5`")
-    if it.kind not in ("BAD_NUMBER", "NUMBER"):
+    if it.kind not in ("BAD_NUMBER", "NUMBER") or it.entry_is("ID", "EQUAL"):
         return None
     if it.previous and it.previous.end == it.token.start and it.previous.type in ("PATH", "ID"):
         return it.here(f"{found(it.token)} is no name: each part of a path begins with a letter or '_'")
@@ -136,12 +143,21 @@ def _number(it: Mistake) -> Finding | None:
 _EXPONENT: Final = str.maketrans("", "", "e+-.")
 
 
+def _never_closed_bracket(it: Mistake) -> Finding | None:
+    """A bracket that the next line shows to be left open."""
+    if it.opener is None or it.opener.token.type in MARKERS or (following := it.next_entry) is None:
+        return None
+    line, _ = it.source.position(following.start)
+    opener = it.opener.token
+    return Finding(span_of(opener), f"this {found(opener)} is never closed: line {line} begins something new")
+
+
 # --- what is wrong in its place ---------------------------------------------------------------------------
 
 
 def _unquoted_value(it: Mistake) -> Finding | None:
     """`key: raw`: the name was taken for the beginning of a node in the place of a value."""
-    if not (it.entry_is("ID", "COLON", "ID") or it.entry_is("PATH", "EQUAL", "ID")) or it.kind in _OPEN_STRINGS:
+    if not (it.entry_is("ID", "COLON", "ID") or it.entry_is("PATH", "EQUAL", "ID")) or it.kind in _LEFT_TO_OTHERS:
         return None
     word = it.entry[2]
     if meant := LOOK_ALIKES.get(word.text):
@@ -153,7 +169,7 @@ def _unquoted_value(it: Mistake) -> Finding | None:
     )
 
 
-_OPEN_STRINGS: Final = ("OPEN_STRING", "OPEN_HEREDOC")
+_LEFT_TO_OTHERS: Final = ("OPEN_STRING", "OPEN_HEREDOC", "DOT")
 
 
 def _marker_argument(it: Mistake) -> Finding | None:
@@ -161,8 +177,10 @@ def _marker_argument(it: Mistake) -> Finding | None:
         return None
     marker = it.opener.token
     if it.line_ended:
-        end = f", and {file_end(it.text)}" if it.kind == END else ""
+        end = f", and {file_end(it.source)}" if it.kind == END else ""
         return Finding(span_of(marker), f"the parenthesis of `{marker.text[:-1]}` is not closed on its line{end}")
+    if "RPAR" in it.wanted and it.kind in ("RBRACE", "RSQB", "COLON", "EQUAL"):
+        return Finding(span_of(marker), f"the parenthesis of `{marker.text[:-1]}` is not closed, {it.but}")
     if it.wanted == {"STRING"}:
         return it.here(f"`{marker.text}…)` takes a path in double quotes, {it.but}")
     return None
@@ -281,7 +299,12 @@ def _start_of_line(it: Mistake) -> Finding | None:
     if it.kind == "VBAR":
         return it.here("a type ends at its line end: write the whole union on one line")
     if it.kind == "DOT":
-        return it.here("a name is missing before '.', as in `node.port`")
+        after = it.previous.type in ("ID", "PATH") and it.previous.end == it.token.start if it.previous else False
+        return it.here(f"a name is missing {'after' if after else 'before'} '.', as in `node.port`")
+    if it.kind == "LSQB" and it.previous is not None and it.previous.type == "PATH":
+        return it.here(
+            "a wire reads keys by their names, and the items of a list have none", "ExecPython can take one out"
+        )
     if it.kind in _WRITTEN or it.kind == "INSTANCE_FILLED":
         return it.here(f"{found(it.token)} is a value, and what it is for is missing: `name: …` or `node.port = …`")
     return it.here(f"a line begins with a name, {it.but}", "such as `name = Type { … }` or `node.port = value`")
@@ -319,11 +342,13 @@ def _missing_value(it: Mistake) -> Finding | None:
 
 def _anything_else(it: Mistake) -> Finding:
     if it.kind == END and it.opener is not None and it.opener.what != "body":
-        return never_closed(it.text, it.opener.token)
+        return never_closed(it.source, it.opener.token)
     if it.opener is not None and it.opener.what == "ports" and it.kind == "EQUAL":
         return it.here("an input takes no value in its signature: write it in the braces, `{ name: value }`")
-    if it.previous is not None and it.previous.type == "DOT":
-        return it.here("a name is missing after '.'")
+    if it.previous is not None and it.kind == "DOT" and it.previous.type in ("ID", "PATH"):
+        return it.here(f"a name is missing after `{it.previous.text}.`")
+    if it.opener is not None and it.opener.what == "type" and it.kind == "RBRACE" and it.entry[-1] is it.opener.token:
+        return it.here("a record has at least one field, as in `{ name: String }`", "any object at all is a JsonDict")
     phrase = expected(it.wanted)
     if it.previous is not None:
         return it.here(f"expected {phrase} after {found(it.previous)}, {it.but}")
@@ -332,6 +357,7 @@ def _anything_else(it: Mistake) -> Finding:
 
 _CASES: Final = (
     _never_closed_text,
+    _never_closed_bracket,
     _unquoted_value,
     _marker,
     _character,

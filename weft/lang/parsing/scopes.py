@@ -10,7 +10,7 @@ from typing import Final
 
 from weft.lang.diagnostics import Diagnostic, Source, Span, nearest
 from weft.lang.graph import GATES
-from weft.lang.shape import unknown_key
+from weft.lang.parsing.shape import unknown_key
 from weft.lang.syntax import (
     AssetMarker,
     Body,
@@ -39,11 +39,13 @@ from weft.lang.syntax import (
 from weft.lang.types import is_variable_name
 
 RESERVED_TYPE_NAMES: Final = frozenset(
-    "String Number Boolean Null Empty Image Video Audio Blob Media File "
-    "List Dict JsonDict Generator Bus Access MustOverride T_Auto".split()
+    ("String", "Number", "Boolean", "Null", "Empty", "Image", "Video", "Audio", "Blob", "Media", "File", "List", "Dict", "JsonDict", "Generator", "Bus", "Access", "MustOverride", "T_Auto")
 )
 
 _LITERALS: Final = (Scalar, ListValue, ObjectValue, FileMarker, AssetMarker)
+
+_MOST_COMPARISONS: Final = 100_000
+"""Looking for near names among thousands takes long, and many errors with hints help no more than a few."""
 
 Declaration = NodeDecl | ContainerDecl | IncludeDecl
 
@@ -171,7 +173,8 @@ class _Scope:
         target = self._declared.get(node)
         if target is None:
             if node not in self._generated and node not in self._lost:
-                near = nearest(node, self._declared)
+                worth_it = len(self._errors) * len(self._declared) < _MOST_COMPARISONS
+                near = nearest(node, self._declared) if worth_it else None
                 self._error(
                     line.node.span,
                     f"nothing here is called `{node}`, so the value has nowhere to go",
@@ -220,7 +223,7 @@ class _Scope:
                 what = "a type variable" if is_variable_name(name) else "a type of the language"
                 self._error(each.name.span, f"`{name}` is {what}: choose another name")
             elif not name[0].isupper():
-                self._error(each.name.span, f"the name of a type begins with an upper-case letter, and `{name}` does not")
+                self._error(each.name.span, f"a type's name begins with an upper-case letter, and `{name}` does not")
             here.setdefault(name, each)
             self._check_type_body(each)
         self._check_cycles(here)

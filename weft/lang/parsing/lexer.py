@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final, Protocol
 
 from weft.lang.diagnostics import Span
+from weft.lang.parsing.tokens import END, Open, Token
 from weft.lang.syntax import Comment
-from weft.lang.tokens import END, Open, Token
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
 _DECLARED: Final = frozenset({"BRACE_BELOW"})
@@ -69,8 +69,9 @@ class Lexer:
         for terminal in sorted(conf.terminals, key=lambda each: -each.priority):
             if terminal.name in _DECLARED:
                 continue
-            if terminal.pattern.type == "str" and (terminal.pattern.value.isalpha() or len(terminal.pattern.value) == 1):
-                self._by_text[terminal.pattern.value] = terminal.name
+            written = terminal.pattern.value
+            if terminal.pattern.type == "str" and (written.isalpha() or len(written) == 1):
+                self._by_text[written] = terminal.name
             else:
                 patterns.append((terminal.name, terminal.pattern.to_regexp()))
         marks = "".join(re.escape(text) for text in self._by_text if not text.isalpha())

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from weft.lang.diagnostics import Diagnostic, Source, Span, nearest
-from weft.lang.literals import BadLiteral, read_heredoc, read_json_string, read_number, read_string
-from weft.lang.mistake import Finding
-from weft.lang.scopes import check_scopes
-from weft.lang.shape import Shape
+from weft.lang.parsing.literals import BadLiteral, read_heredoc, read_json_string, read_number, read_string
+from weft.lang.parsing.mistake import Finding
+from weft.lang.parsing.scopes import check_scopes
+from weft.lang.parsing.shape import Shape
+from weft.lang.parsing.tokens import Token
 from weft.lang.syntax import (
     AssetMarker,
     Body,
@@ -49,7 +50,6 @@ from weft.lang.syntax import (
     Wire,
     WireLine,
 )
-from weft.lang.tokens import Token
 
 CONTAINER_TYPES: Final = {"List": "List[String]", "Dict": "Dict[String, Number]", "Generator": "Generator[String]"}
 """The types that take types, each with an example."""
@@ -164,7 +164,9 @@ class Builder:
 
     def per_instance(self, children: Children) -> PerInstance:
         span = Span(children[0].start, children[0].end)
-        self.error(span, "`@per_instance` is not supported: a program runs as one instance", slug="instances-unsupported")
+        self.error(
+            span, "`@per_instance` is not supported: a program runs as one instance", slug="instances-unsupported"
+        )
         return PerInstance(span)
 
     # --- signatures ---------------------------------------------------------------------------------------
@@ -198,7 +200,7 @@ class Builder:
                 port.optional = False
                 self.error(
                     port.name.span.to(Span(port.name.span.end, port.name.span.end + 1)),
-                    f"the output `{port.name.text}` has a '?', but an output is never optional: write `{port.name.text}`",
+                    f"the output `{port.name.text}` has a '?', but an output is never optional: leave it out",
                     "an output that may stay silent is simply not emitted",
                 )
         return declared
@@ -336,7 +338,11 @@ class Builder:
         span = Span(opener.start, closer.end)
         self._on_one_line(opener, closer)
         if len(types) > 1:
-            self.error(types[1].span, f"`{opener.text[:-1]}` takes a path and one type", "a type of several is a union: `A | B`")
+            self.error(
+                types[1].span,
+                f"`{opener.text[:-1]}` takes a path and one type",
+                "a type of several is a union: `A | B`",
+            )
         return read_string(path.text), types[0] if types else None, span
 
     def instance_filled(self, children: Children) -> InstanceFilled:

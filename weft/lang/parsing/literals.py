@@ -73,7 +73,7 @@ def read_json_string(text: str) -> str:
                 error.pos,
             ) from None
         raise BadLiteral(
-            f"{text[error.pos : error.pos + 2]} is no escape that JSON knows, and this string is inside a list or object",
+            f"{text[error.pos : error.pos + 2]} is no escape of JSON, whose rules hold inside lists and objects",
             error.pos,
             r'the escapes are \" \\ \/ \b \f \n \r \t and \u with four hexadecimal digits',
         ) from None

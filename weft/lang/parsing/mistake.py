@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from weft.lang.diagnostics import Span
-from weft.lang.tokens import END, ENTRY_STARTS, Open, Token
-from weft.lang.words import found
+from weft.lang.diagnostics import Source, Span
+from weft.lang.parsing.recovery import begins_entry
+from weft.lang.parsing.tokens import END, ENTRY_STARTS, Open, Token
+from weft.lang.parsing.words import found
 
 
 class Finding(NamedTuple):
@@ -29,7 +30,7 @@ class Mistake:
     innermost open bracket, `owner` whose braces are around, `wanted` the terminals that could have come.
     """
 
-    text: str
+    source: Source
     token: Token
     previous: Token | None
     entry: list[Any]
@@ -37,6 +38,10 @@ class Mistake:
     opener: Open | None
     owner: Literal["file", "node", "group", "loop"]
     wanted: set[str]
+
+    @property
+    def text(self) -> str:
+        return self.source.text
 
     @property
     def kind(self) -> str:
@@ -67,6 +72,21 @@ class Mistake:
         if self.kind == END:
             return "and the file ends"
         return "and the line ends" if self.line_ended and self.entry else f"not {found(self.token)}"
+
+    @property
+    def next_entry(self) -> Token | None:
+        """The first token, among those read and this one, that looks like the next entry behind an open bracket."""
+        if self.opener is None or self.opener.what == "body" or not self.entry or self.entry[0].__class__ is not Token:
+            return None
+        for part in (*self.entry[1:], self.token):
+            if (
+                part.__class__ is Token
+                and part.start > self.opener.token.start
+                and part.type in ENTRY_STARTS
+                and begins_entry(self.text, self.entry[0], part, in_value=self.opener.what == "value")
+            ):
+                return part
+        return None
 
     def entry_is(self, *kinds: str) -> bool:
         """Whether the entry so far is exactly these tokens; `A/B` is either."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft.lang.tokens import Token
+from weft.lang.parsing.tokens import Token
 
 
 class Reduction(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from weft.lang.diagnostics import Diagnostic, Source, Span, nearest
 from weft.lang.graph import GATES
+from weft.lang.parsing.tokens import Token
 from weft.lang.syntax import (
     Body,
     Comment,
@@ -33,7 +34,6 @@ from weft.lang.syntax import (
     Wire,
     WireLine,
 )
-from weft.lang.tokens import Token
 
 LOOP_SETTINGS: Final = ("parallel", "over", "carry", "max_iters", "trim_on_mismatch")
 RESERVED_KEYS: Final = ("_label", "_tags", *GATES)
@@ -56,6 +56,8 @@ class Shape:
         self._comments = comments
         self._lost = lost
         self.unclosed = False
+        self.missing_braces = 0
+        """How many closing braces are already said to be missing."""
 
     def _error(self, span: Span, message: str, hint: str | None = None, slug: str = "parse") -> None:
         self._errors.append(Diagnostic.at(self._source, span, slug, message, hint=hint))
@@ -167,6 +169,7 @@ class Shape:
                     self._reserved_key(entry)
             elif not isinstance(entry, _IN_NODES):
                 if not misplaced and not self.unclosed:
+                    self.missing_braces += 1
                     self._misplaced_in_node(entry, name)
                 misplaced = True
                 self._lost.add(_called(entry))
@@ -202,13 +205,19 @@ class Shape:
                 self._error(item.span, 'a tag is a text in quotes, as in `_tags: ["support"]`')
             elif not _TAG.fullmatch(item.value):
                 self._error(
-                    item.span, f'"{item.value}" is no tag: it is 1 to 64 of the letters, digits, \'_\' and \'-\' of ASCII'
+                    item.span,
+                    f'"{item.value}" is no tag: it is 1 to 64 of the letters, digits, \'_\' and \'-\' of ASCII',
                 )
 
     # --- groups and loops ---------------------------------------------------------------------------------
 
     def container(
-        self, kind: Literal["group", "loop"], name: Name | None, signature: Signature | None, body: Body | None, span: Span
+        self,
+        kind: Literal["group", "loop"],
+        name: Name | None,
+        signature: Signature | None,
+        body: Body | None,
+        span: Span,
     ) -> ContainerDecl:
         if name is not None and name.text:
             self.declared_name(name.text, name.span)
@@ -272,9 +281,12 @@ class Shape:
                 self._error(field.name.span, f"`{key}` is set twice: first here{self.where(before)}")
             value = field.value
             if isinstance(value, Wire | Inline):
-                self._error(value.span, f"`{key}` is a setting of the loop and takes a written value, no wire and no node")
+                self._error(value.span, f"`{key}` is a setting of the loop: it takes a written value, no wire, no node")
             elif key in ("over", "carry") and not _is_list_of_texts(value):
-                self._error(value.span, f'[loop-config-malformed] `{key}` takes a list of port names, as in `{key}: ["items"]`')
+                self._error(
+                    value.span,
+                    f'[loop-config-malformed] `{key}` takes a list of port names, as in `{key}: ["items"]`',
+                )
 
 
 def unknown_key(key: str) -> tuple[str, str | None]:
