@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Protocol
 from uuid import UUID
 
@@ -18,8 +18,10 @@ from weft.store.pool import CONNECTION_LOST, Connection, Database
 from weft.store.runs import journal
 from weft.store.runs.journal import Write
 
-BATCH_RUNS = 500
-"""So many runs at most in one statement: beyond it, the locks of one batch would keep the next one waiting."""
+SMALLEST_HALF = 16
+LARGEST_BATCH = 500
+"""Runs in one statement: half of those that are driven, between these two. While the database commits one half, their
+bodies being held until then, the bodies of the other half run; together in one batch each would wait for the other."""
 
 log = get_logger("weft.journal")
 
@@ -40,8 +42,9 @@ class Author(Protocol):
 class JournalWriter:
     """The one writer of a worker, on a connection of its own."""
 
-    def __init__(self, database: Database, worker: UUID) -> None:
+    def __init__(self, database: Database, worker: UUID, driven: Sized) -> None:
         self._database = database
+        self._driven = driven
         self._worker = worker
         self._waiting: dict[Author, None] = {}
         self._wake = asyncio.Event()
@@ -85,6 +88,7 @@ class JournalWriter:
 
     async def _commit(self) -> None:
         batch: dict[UUID, tuple[Author, Write]] = {}
+        most = min(max((len(self._driven) + 1) // 2, SMALLEST_HALF), LARGEST_BATCH)
         for author in list(self._waiting):
             if author in self._busy:
                 continue
@@ -93,7 +97,7 @@ class JournalWriter:
             if write is not None:
                 batch[write.run] = (author, write)
                 self._busy.add(author)
-                if len(batch) == BATCH_RUNS:
+                if len(batch) == most:
                     break
         if not batch:
             return

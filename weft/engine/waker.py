@@ -15,7 +15,7 @@ import anyio
 
 from weft.engine.retrying import retrying
 from weft.log import get_logger
-from weft.store.pool import Connection, Database
+from weft.store.pool import CONNECTION_LOST, Connection, Database
 from weft.store.runs import scopes, stops
 from weft.store.runs.scopes import Ended, Ending
 
@@ -61,6 +61,8 @@ class Waker:
             for stop in taken:
                 try:
                     ended = await stops.carry_out(self._database, stop)
+                except CONNECTION_LOST:
+                    return
                 except Exception:
                     # It stays queued and comes due again; the others need not wait for it.
                     log.exception("a stop could not be carried out", stop=stop.id)

@@ -67,10 +67,10 @@ class Worker:
         self.concurrency = concurrency
         self.claims = claims
         self.notifier = notifier
-        self.writer = JournalWriter(database, worker)
+        self.executions: dict[UUID, Execution] = {}
+        self.writer = JournalWriter(database, worker, self.executions)
         self.starter = Starter(database, worker)
         self.waker = Waker(database, [project.number for project in projects], self.tell_ended)
-        self.executions: dict[UUID, Execution] = {}
         self.listeners: list[Callable[[UUID, Sequence[Event]], None]] = []
         self._projects = {project.number: project for project in projects}
         self._programs: dict[tuple[int, str], Program] = {}

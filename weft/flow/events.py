@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any, ClassVar, Final
 
 from weft.lang.graph import MISSING
@@ -241,17 +242,26 @@ CLASSES: Final[dict[str, type[Event]]] = {
 to_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 """The compact JSON text of a value. ValueError for NaN and infinities, TypeError for what is not JSON."""
 
+quoted: Final = encode_basestring
+"""The JSON text of a string."""
+
 
 def encode(event: Event) -> str:
     """The event as a compact JSON object, `kind` first, empty frames and absent parts left out."""
     return _ENCODERS[type(event)](event)
 
 
+def firing_text(key: Key) -> str:
+    """A firing as the JSON list `[node, *frames]`."""
+    node, frames = key
+    return to_json([node, *frames]) if frames else f"[{quoted(node)}]"
+
+
 def _place(event: Any) -> str:
     frames = event.frames
     if frames:
-        return f'{{"kind":"{event.kind}","node":{to_json(event.node)},"frames":{to_json(frames)}'
-    return f'{{"kind":"{event.kind}","node":{to_json(event.node)}'
+        return f'{{"kind":"{event.kind}","node":{quoted(event.node)},"frames":{to_json(frames)}'
+    return f'{{"kind":"{event.kind}","node":{quoted(event.node)}'
 
 
 def _placed(event: Any) -> str:
@@ -262,11 +272,11 @@ def _port_emitted(event: PortEmitted) -> str:
     text = event.text
     if text is None:
         text = to_json(event.value)
-    return f'{_place(event)},"call":{event.call},"port":{to_json(event.port)},"value":{text}}}'
+    return f'{_place(event)},"call":{event.call},"port":{quoted(event.port)},"value":{text}}}'
 
 
 def _port_closed(event: PortClosed) -> str:
-    return f'{_place(event)},"call":{event.call},"port":{to_json(event.port)}}}'
+    return f'{_place(event)},"call":{event.call},"port":{quoted(event.port)}}}'
 
 
 def _rest(event: Any, *names: str) -> str:

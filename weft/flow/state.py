@@ -73,7 +73,7 @@ class RunState:
     def open_text(self) -> str:
         """The running firings as the JSON text of a list of `[node, *frames]`, in start order."""
         if self._open is None:
-            self._open = ev.to_json([[node, *frames] for node, frames in self.running])
+            self._open = f"[{','.join([ev.firing_text(key) for key in self.running])}]"
         return self._open
 
     def outcome(self) -> Outcome | None:

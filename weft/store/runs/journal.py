@@ -20,7 +20,7 @@ from weft.store.sql import load
 _SQL = load(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
     """What one run has to commit: encoded events, and the JSON list of the firings that are open after them.
 
