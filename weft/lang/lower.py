@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from weft.lang import graph
 from weft.lang.resolve.model import Input, Model, Node
-from weft.lang.types import Type
 
 
 def lower(model: Model, entry: str) -> graph.Program:
@@ -18,25 +15,21 @@ def lower(model: Model, entry: str) -> graph.Program:
         nodes.append(_node(node))
         for port in (*node.inputs.values(), *node.gates.values()):
             link = port.wire
-            if link is not None:
-                keys = tuple(key.text for key in link.keys)
-                edges.append(graph.Edge(link.source_name.text, link.source_port.text, node.id, port.name, keys))
+            if link is not None:  # Without keys: only records have any.
+                edges.append(graph.Edge(link.source_name.text, link.source_port.text, node.id, port.name))
     return graph.Program(entry, tuple(nodes), tuple(edges))
 
 
 def _node(node: Node) -> graph.Node:
-    inputs = [_input(port) for port in node.inputs.values()]
-    for name in graph.GATES:
-        if name in node.gates:
-            inputs.append(_input(node.gates[name]))
+    inputs = [_input(port) for port in (*node.inputs.values(), *node.gates.values())]
     return graph.Node(
         id=node.id,
         type=node.type,
         inputs=tuple(inputs),
-        outputs=tuple(graph.OutputPort(port.name, type_text(port.type), port.wired) for port in node.outputs.values()),
+        outputs=tuple([graph.OutputPort(port.name, port.type.text, port.wired) for port in node.outputs.values()]),
         label=node.label,
         tags=node.tags,
-        one_of=tuple(group.ports for group in node.one_of),
+        one_of=tuple([group.ports for group in node.one_of]),
     )
 
 
@@ -44,7 +37,7 @@ def _input(port: Input) -> graph.InputPort:
     spec = port.spec
     return graph.InputPort(
         name=port.name,
-        type=type_text(port.type),
+        type=port.type.text,
         required=port.required,
         required_when_wired=spec.required_when_wired,
         wired=port.wire is not None,
@@ -54,8 +47,3 @@ def _input(port: Input) -> graph.InputPort:
         default=spec.default,
         domain=spec.domain,
     )
-
-
-@lru_cache(maxsize=4096)
-def type_text(type_: Type) -> str:
-    return str(type_)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from weft.lang.diagnostics import Span
 from weft.lang.graph import GATES
 from weft.lang.metadata import InputSpec, NodeSpec
@@ -217,10 +219,11 @@ def add_one_of(node: Node, ports: tuple[str, ...], span: Span) -> None:
 
 def order_created(node: Node) -> None:
     """Created inputs stand in written order (line, then column), after those of the type."""
-    fixed = {name: port for name, port in node.inputs.items() if not port.created}
-    made = [port for port in node.inputs.values() if port.created]
-    made.sort(key=lambda port: port.span.start if port.span else 0)
-    node.inputs = fixed | {port.name: port for port in made}
+    made = [(port.span.start, port) for port in node.inputs.values() if port.created and port.span is not None]
+    if any(one[0] > other[0] for one, other in pairwise(made)):
+        made.sort(key=lambda each: each[0])
+        fixed = {name: port for name, port in node.inputs.items() if not port.created}
+        node.inputs = fixed | {port.name: port for _, port in made}
 
 
 def _list_ports(what: str, ports: dict[str, Input] | dict[str, Output]) -> str | None:
