@@ -18,7 +18,8 @@ def check_cycles(model: Model) -> None:
     """Report a shortest cycle of every knot of nodes, as a path with lines."""
     after: After = {id_: [] for id_ in model.nodes}
     for link in model.links:
-        if link.source is not None and link.target is not None and link.source.spec and link.target.spec:
+        # Only wires with both ends: what an undefined name seems to close is no cycle.
+        if link.source is not None and link.output is not None and link.input is not None:
             after[link.source.id].append(link)
     for knot in _knots(_stuck(after), after):
         start = min((model.nodes[id_] for id_ in knot), key=lambda node: node.position)

@@ -15,7 +15,7 @@ def check_names(model: Model) -> None:
                 span,
                 "duplicate-port",
                 f"`{node.id}` has a port `{name}` already",
-                hint="name the port of this entry differently",
+                hint="give one of the two another name",
             )
 
 

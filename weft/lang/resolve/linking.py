@@ -88,7 +88,7 @@ class _Linker:
                     made.port.span,
                     "enrich",
                     f"`{name}` is an input that `{node.id}` has already: `?` can only mark one that is created here",
-                    hint=f"write `{name}: …`, or declare `{name}?` in the header",
+                    hint=f"write `{name}: …`" + ("" if name in GATES else f", or declare `{name}?` in the header"),
                 )
             return known
         assert node.spec is not None

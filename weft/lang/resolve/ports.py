@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from weft.lang.diagnostics import Span
@@ -68,9 +69,9 @@ class Ports:
             derived = {*node.inputs, *node.outputs}
             derived -= {port.name for port in spec.inputs} | {port.name for port in spec.outputs}
         if signature is not None:
-            for declared in signature.inputs:
+            for declared in _once(node, signature.inputs):
                 self._header_input(node, spec, declared, derived)
-            for declared in signature.outputs:
+            for declared in _once(node, signature.outputs):
                 self._header_output(node, spec, declared, derived)
             for group in signature.one_of:
                 add_one_of(node, tuple(name.text for name in group.ports), group.span)
@@ -209,6 +210,17 @@ class Ports:
 
     def _refuse(self, span: Span, message: str, hint: str | None) -> None:
         self._report.error(span, "enrich", message, hint=hint)
+
+
+def _once(node: Node, declared: list[PortDecl]) -> Iterator[PortDecl]:
+    """The ports of one side of a header; a name that stands there again is noted and left out."""
+    seen: set[str] = set()
+    for port in declared:
+        if port.name.text in seen:
+            node.repeated_ports.append((port.name.text, port.name.span))
+        else:
+            seen.add(port.name.text)
+            yield port
 
 
 def add_one_of(node: Node, ports: tuple[str, ...], span: Span) -> None:
