@@ -41,20 +41,19 @@ WHERE project = $1 AND id = $2 FOR KEY SHARE
 UPDATE scopes SET has_children = true WHERE project = $1 AND id = $2 AND NOT has_children
 
 -- name: claim
--- Steps 3 and 4, both with SKIP LOCKED: a run that is being ended is passed over, and nobody is waited for.
+-- Steps 3 and 4, both with SKIP LOCKED: a run that is being ended is passed over, and nobody is waited for. The ready list
+-- leads: joined in one piece, the search went through all runs that ever were, in the order of their ids.
 -- $1 worker, $2 projects, $3 limit
 WITH picked AS MATERIALIZED (
-    SELECT found.project, found.run
+    SELECT waiting.project, waiting.run
     FROM (SELECT project FROM unnest($2::integer[]) AS project ORDER BY random()) AS served,
-         LATERAL (
-             SELECT r.project, r.run
-             FROM ready AS r JOIN runs AS u ON u.project = r.project AND u.id = r.run
-             WHERE r.project = served.project AND r.worker IS NULL AND u.ended_at IS NULL
-             ORDER BY r.run
-             LIMIT $3
-             FOR UPDATE OF r SKIP LOCKED
-             FOR NO KEY UPDATE OF u SKIP LOCKED
-         ) AS found
+         LATERAL (SELECT r.project, r.run FROM ready AS r
+                  WHERE r.project = served.project AND r.worker IS NULL
+                  ORDER BY r.run LIMIT $3
+                  FOR UPDATE SKIP LOCKED) AS waiting,
+         LATERAL (SELECT FROM runs AS u
+                  WHERE u.project = waiting.project AND u.id = waiting.run AND u.ended_at IS NULL
+                  FOR NO KEY UPDATE SKIP LOCKED) AS live
     WHERE EXISTS (SELECT FROM workers WHERE id = $1 AND ended_at IS NULL)
     LIMIT $3
 ), taken AS (
@@ -80,9 +79,12 @@ WITH mine AS MATERIALIZED (
 UPDATE runs AS u SET worker = NULL, status = 'queued' FROM mine AS m WHERE u.project = m.project AND u.id = m.id
 
 -- name: owned
-SELECT r.project, r.id AS run, r.lease, r.program, r.next_seq
-FROM ready AS q JOIN runs AS r ON r.project = q.project AND r.id = q.run
-WHERE q.worker = $1 AND r.worker = $1 AND r.ended_at IS NULL
+SELECT q.project, q.run, r.lease, r.program, r.next_seq
+FROM ready AS q,
+     LATERAL (SELECT lease, program, next_seq FROM runs
+              WHERE project = q.project AND id = q.run AND worker = $1 AND ended_at IS NULL
+              LIMIT 1) AS r
+WHERE q.worker = $1
 
 -- name: status
 SELECT status, worker, lease, next_seq, started_at, ended_at, reason, cause, error, program, entry

@@ -47,13 +47,13 @@ UPDATE workers AS w SET ended_at = (SELECT weft_now()) FROM dead AS d WHERE w.id
 RETURNING w.id
 
 -- name: give_back_own
--- Steps 3 and 4, waiting: whoever signs off or begins anew leaves nothing behind.
+-- Steps 3 and 4, waiting: whoever signs off or begins anew leaves nothing behind. The ready list leads, as in a claim.
 WITH mine AS MATERIALIZED (
-    SELECT r.project, r.id
-    FROM runs AS r JOIN ready AS q ON q.project = r.project AND q.run = r.id
-    WHERE q.worker = $1 AND r.worker = $1 AND r.ended_at IS NULL
-    ORDER BY r.id
-    FOR NO KEY UPDATE OF r
+    SELECT q.project, q.run AS id
+    FROM (SELECT project, run FROM ready WHERE worker = $1 ORDER BY run) AS q,
+         LATERAL (SELECT FROM runs
+                  WHERE project = q.project AND id = q.run AND worker = $1 AND ended_at IS NULL
+                  FOR NO KEY UPDATE) AS r
 ), freed AS (
     UPDATE ready AS q SET worker = NULL FROM mine AS m WHERE q.project = m.project AND q.run = m.id
 )
@@ -72,10 +72,12 @@ WITH dead AS MATERIALIZED (
     SELECT id FROM workers WHERE ended_at > (SELECT weft_now()) - interval '5 minutes'
 ), left_behind AS MATERIALIZED (
     SELECT q.project, q.run, q.worker
-    FROM ready AS q JOIN runs AS r ON r.project = q.project AND r.id = q.run
-    WHERE EXISTS (SELECT FROM dead) AND q.worker IN (SELECT id FROM dead) AND r.ended_at IS NULL
-    FOR NO KEY UPDATE OF r SKIP LOCKED
-    FOR UPDATE OF q SKIP LOCKED
+    FROM (SELECT project, run, worker FROM ready
+          WHERE EXISTS (SELECT FROM dead) AND worker IN (SELECT id FROM dead)
+          FOR UPDATE SKIP LOCKED) AS q,
+         LATERAL (SELECT FROM runs
+                  WHERE project = q.project AND id = q.run AND ended_at IS NULL
+                  FOR NO KEY UPDATE SKIP LOCKED) AS r
 ), freed AS (
     UPDATE ready AS q SET worker = NULL FROM left_behind AS l WHERE q.project = l.project AND q.run = l.run
 ), queued AS (
