@@ -18,6 +18,7 @@ NODES = '''\
 """Nodes that do what a test needs."""
 
 import asyncio
+import random
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,13 @@ class Hold(Node):
         while not release.exists():
             await asyncio.sleep(0.01)
         await ctx.pulse_downstream(NodeOutput(text="released"))
+
+
+class Linger(Node):
+    """End within 20 ms, nobody knows when."""
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        await asyncio.sleep(random.uniform(0, 0.02))
 
 
 @node

@@ -28,12 +28,11 @@ def on_a_terminal(weft: Weft, *arguments: str, **more: str) -> tuple[str, int]:
 
 
 def test_help(weft: Weft):
-    bare = weft().ok()
-    assert bare.stdout == weft("--help").ok().stdout
-    commands = (
-        "run check executions events logs follow stop worker nodes describe-nodes new db".split()
-    )
-    for command in commands:
+    wide = {"COLUMNS": "80"}
+    bare = weft(env=wide).ok()
+    assert bare.stdout == weft("--help", env=wide).ok().stdout
+    names = "run, check, executions, events, logs, follow, stop, worker, nodes, describe-nodes, new, db"
+    for command in names.split(", "):
         assert re.search(rf"^  {command} ", bare.stdout, re.MULTILINE)
         assert "Usage: weft" in weft(command, "--help").ok().stdout
     assert "..." not in bare.stdout.split("Commands:")[1]

@@ -81,8 +81,8 @@ def new(name: str, json: bool) -> int:
     """
     out = Output(json=json)
     folder = Path(name)
-    project = folder.resolve().name
-    if not project or re.search(r"[\x00-\x1f\x7f]", name):
+    project = "" if "\0" in name else folder.resolve().name
+    if not name.strip() or not project or len(project) > 100 or re.search(r"[\x00-\x1f\x7f]", name):
         raise UsageError(f"{name!r} cannot be the name of a project")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Conflict(f"{name} is there already and is not empty", hint="Choose another name.")

@@ -123,14 +123,16 @@ async def _drive(store: Store, start: _Start, out: Output) -> int:
             deadline=start.deadline,
         )
         end = await _follow(runtime, start, run, progress, interrupted)
-    row = await find_run(store.database, str(run))
-    progress.close()
-    if end is None and not row.ended:
-        note(f"run {run} is {row.status}: {await who_goes_on(store.database, row)}")
-        if out.json:
-            out.value(_end_json(run, row.status, None))
-        return INTERRUPTED
-    status, why = row.status, row.error if row.status == "failed" else row.reason
+    if end is None:
+        row = await find_run(store.database, str(run))
+        if not row.ended:
+            note(f"run {run} is {row.status}: {await who_goes_on(store.database, row)}")
+            if out.json:
+                out.value(_end_json(run, row.status, None))
+            return INTERRUPTED
+        status, why = row.status, row.error or row.reason
+    else:
+        status, why = end.status, end.error or end.reason
     if out.json:
         out.value(_end_json(run, status, why))
     progress.tell_end(status, why)

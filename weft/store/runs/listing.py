@@ -116,7 +116,7 @@ async def rows(conn: Connection, keys: Sequence[RunKey]) -> list[RunRow]:
     if not keys:
         return []
     found = await conn.fetch(_queries.rows, [key.project for key in keys], [key.run for key in keys])
-    return [RunRow(*tuple(row)[:11], tuple(row["tags"])) for row in found]
+    return [RunRow(**{**row, "tags": tuple(row["tags"])}) for row in found]
 
 
 async def between(

@@ -61,7 +61,8 @@ ORDER BY found.id DESC LIMIT $5 OFFSET $6
 
 -- name: rows
 -- Runs by ($1 project, $2 id), in the order given
-SELECT r.project, r.id, p.key, p.name, r.status, r.started_at, r.ended_at, r.entry, r.program, r.reason, r.error,
+SELECT r.project, r.id AS run, p.key AS project_key, p.name AS project_name, r.status, r.started_at, r.ended_at,
+       r.entry, r.program, r.reason, r.error,
        coalesce((SELECT array_agg(t.tag ORDER BY t.number) FROM tags t
                  WHERE t.project = r.project AND t.run = r.id), '{}') AS tags
 FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY AS wanted (project, id, position)
