@@ -15,6 +15,9 @@ from weft.lang.types import MAX_NESTING
 SMALLEST_INTEGER: Final = -(2**63)
 LARGEST_INTEGER: Final = 2**63 - 1
 
+_LONG: Final = 16
+"""From how many items on it pays to look at a list as a whole first."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -64,6 +67,8 @@ def _demand_storable(value: Any, depth: int) -> None:
             raise _Unstorable(f"is {name}, which is no JSON value")
     elif isinstance(value, list):
         _demand_shallow(depth)
+        if len(value) > _LONG and _all_storable(value):
+            return
         at = 0
         try:
             for at, each in enumerate(value):  # noqa: B007 - the handler says where
@@ -88,6 +93,22 @@ def _demand_storable(value: Any, depth: int) -> None:
         raise _Unstorable("is a Python tuple, which is no JSON value; make it a list")
     else:
         raise _Unstorable(f"is a Python {type(value).__name__}, which is no JSON value")
+
+
+def _all_storable(values: list[Any]) -> bool:
+    """Whether a list of one kind of scalar can be stored, found out without looking at each item in Python.
+
+    False means no more than that each must be looked at.
+    """
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return bool(min(values) >= SMALLEST_INTEGER and max(values) <= LARGEST_INTEGER)
+    if kinds == {float}:
+        return all(map(math.isfinite, values))
+    if kinds == {str}:
+        text = "".join(values)
+        return text.isascii() and "\0" not in text
+    return kinds == {bool}
 
 
 def _demand_shallow(depth: int) -> None:

@@ -115,6 +115,12 @@ _PRIMITIVE_TESTS: Final[dict[Type, Callable[[Any], bool]]] = {
 }
 
 
+_PYTHON_TYPES: Final[dict[Type, frozenset[type]]] = {
+    STRING: frozenset({str}),
+    NUMBER: frozenset({int, float}),
+    BOOLEAN: frozenset({bool}),
+}
+
 _SCALARS: Final = tuple((test, type_) for type_, test in _PRIMITIVE_TESTS.items())
 
 
@@ -128,7 +134,11 @@ def _test(type_: Type) -> Callable[[Any], bool]:
             item = _test(item_type)
             if item is _always:
                 return lambda value: isinstance(value, list)
-            return lambda value: isinstance(value, list) and all(map(item, value))
+            # Most lists of scalars hold exactly these Python types: that is seen without a call for each item.
+            exact = _PYTHON_TYPES.get(item_type, frozenset())
+            return lambda value: (
+                isinstance(value, list) and (exact.issuperset(map(type, value)) or all(map(item, value)))
+            )
         case JsonDict():
             return _is_object
         case DictOf(key_type, value_type):

@@ -332,6 +332,24 @@ def test_what_cannot_be_stored_says_which_part_and_why(value: Any, reason: str) 
     assert said is not None and said.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("good", "bad"), [(1, 2**63), (-1, -(2**63) - 1), (0.5, math.nan), ("a", "\0"), ("é", "\udfff"), (True, {1})]
+)
+def test_the_one_bad_item_of_a_long_list_is_found(good: Any, bad: Any) -> None:
+    assert unstorable([good] * 100) is None
+    said = unstorable([good] * 50 + [bad] + [good] * 49)
+    assert said is not None and said.startswith("`[50]`")
+
+
+@pytest.mark.parametrize(("good", "bad", "type_"), [(1, True, "Number"), ("a", 1, "String"), (True, 1, "Boolean")])
+def test_the_one_item_of_another_type_is_found(good: Any, bad: Any, type_: str) -> None:
+    check = fitter(f"List[{type_}]")
+    assert check([good] * 100) is None
+    said = check([good] * 50 + [bad] + [good] * 49)
+    assert said is not None and said.startswith("[50] is ")
+    assert fitter("List[String]")([Colour.RED]) is None
+
+
 @pytest.mark.parametrize("value", [-(2**63), 2**63 - 1, -0.0, 5e-324, "", "😀", Colour.RED, nested(MAX_NESTING)])
 def test_what_is_at_the_edge_can_be_stored(value: Any) -> None:
     assert unstorable(value) is None
