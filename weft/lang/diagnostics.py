@@ -59,7 +59,6 @@ class Source:
         end = starts[number] if number < len(starts) else len(self.text)
         return self.text[starts[number - 1] : end].rstrip("\r\n")
 
-
     def shown(self, number: int) -> str:
         """The line as it is shown under a message: nothing where it is too long for that."""
         starts = self._line_starts()

@@ -12,12 +12,16 @@ from typing import Final
 from weft.lang.diagnostics import Source, Span, nearest
 from weft.lang.parsing.explain_json import inside_json
 from weft.lang.parsing.mistake import Finding, Mistake, span_of
+from weft.lang.parsing.shape import DECLARATIONS
 from weft.lang.parsing.tokens import BRACES, CLOSERS, END, MARKERS, MAX_NESTING, Token
 from weft.lang.parsing.words import LOOK_ALIKES, character, expected, found
 from weft.lang.syntax import ContainerDecl, NodeDecl
 
 _WRITTEN: Final = frozenset(
-    ("STRING", "HEREDOC", "NUMBER", "JSON_STRING", "JSON_NUMBER", "BAD_NUMBER", "TRUE", "FALSE", "NULL", "LSQB", "FILE", "ASSET")
+    {
+        *("STRING", "HEREDOC", "NUMBER", "JSON_STRING", "JSON_NUMBER", "BAD_NUMBER"),
+        *("TRUE", "FALSE", "NULL", "LSQB", "FILE", "ASSET"),
+    }
 )
 _KEYWORDS: Final = frozenset({"GROUP", "LOOP", "TRUE", "FALSE", "NULL"})
 _MARKERS: Final = ("file", "asset", "include", "require_one_of", "instance_filled")
@@ -274,7 +278,7 @@ def _declaration(it: Mistake) -> Finding | None:
                 f"a value stands in a node: `{name} = Text {{ value: {shown} }}`", "'=' declares a node by its type"
             )
         return it.here(f"a type is missing after `{name} =`, as in `{name} = Text {{ … }}`")
-    if it.entry_is("ID", "EQUAL", "ID") or it.entry_is("ID", "EQUAL", "GROUP/LOOP"):
+    if it.entry_is("ID", "EQUAL", "ID/GROUP/LOOP") and not it.line_ended:
         type_ = it.entry[2].text
         return it.here(f"expected '(', '->', '{{' or the end of the line after `{type_}`, {it.but}")
     if it.entry_is("TYPE") and it.kind in (*_KEYWORDS, "ID"):
@@ -322,6 +326,8 @@ def _after_name(it: Mistake) -> Finding | None:
     name = it.entry[0].text
     if it.kind == "DOT":
         return it.here(f"a name is missing after `{name}.`")
+    if isinstance(it.last_part, DECLARATIONS) and it.text.find("\n", it.last_part.span.end, it.entry[0].start) < 0:
+        return Finding(span_of(it.entry[0]), f"`{name}` cannot follow here: a declaration ends at its line end")
     if it.owner == "node":
         return it.here(f"expected ':' after `{name}`, {it.but}")
     if it.owner == "file":

@@ -67,11 +67,16 @@ class Mistake:
         )
 
     @property
+    def _broke_off(self) -> bool:
+        """The line of the token before had ended, and its entry was not whole."""
+        return self.line_ended and bool(self.entry) and not self.at_entry
+
+    @property
     def but(self) -> str:
         """The end of a sentence that says what came instead."""
         if self.kind == END:
             return "and the file ends"
-        return "and the line ends" if self.line_ended and self.entry else f"not {found(self.token)}"
+        return "and the line ends" if self._broke_off else f"not {found(self.token)}"
 
     @property
     def next_entry(self) -> Token | None:
@@ -106,6 +111,6 @@ class Mistake:
 
     def here(self, message: str, hint: str | None = None) -> Finding:
         """At the token; or, where its line had ended before it, at the last that was read."""
-        if self.line_ended and self.previous is not None and self.entry:
+        if self._broke_off and self.previous is not None:
             return Finding(span_of(self.previous), message, hint)
         return Finding(span_of(self.token), message, hint)

@@ -39,7 +39,10 @@ from weft.lang.syntax import (
 from weft.lang.types import is_variable_name
 
 RESERVED_TYPE_NAMES: Final = frozenset(
-    ("String", "Number", "Boolean", "Null", "Empty", "Image", "Video", "Audio", "Blob", "Media", "File", "List", "Dict", "JsonDict", "Generator", "Bus", "Access", "MustOverride", "T_Auto")
+    {
+        *("String", "Number", "Boolean", "Null", "Empty", "Image", "Video", "Audio", "Blob", "Media", "File"),
+        *("List", "Dict", "JsonDict", "Generator", "Bus", "Access", "MustOverride", "T_Auto"),
+    }
 )
 
 _LITERALS: Final = (Scalar, ListValue, ObjectValue, FileMarker, AssetMarker)

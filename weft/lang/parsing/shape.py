@@ -41,7 +41,7 @@ RESERVED_NAMES: Final = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut",
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _IN_NODES: Final = (Field, WireLine, OneOf, PerInstance)
-_DECLARATIONS: Final = (NodeDecl, ContainerDecl, IncludeDecl, TypeDecl)
+DECLARATIONS: Final = (NodeDecl, ContainerDecl, IncludeDecl, TypeDecl)
 
 
 class Shape:
@@ -116,7 +116,7 @@ class Shape:
             if child.__class__ is Token:
                 comma = True
                 continue
-            if previous is not None and isinstance(previous, _DECLARATIONS):
+            if previous is not None and isinstance(previous, DECLARATIONS):
                 self._separated(previous, child, comma)
             elif child.__class__ is IncludeDecl and previous is not None:
                 self._separated(child, previous, comma)
