@@ -6,7 +6,6 @@ loaded with the first line that is written; most commands never write one.
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any, Final, Literal
 
@@ -14,7 +13,7 @@ LogFormat = Literal["auto", "console", "json"]
 Level = Literal["debug", "info", "warning", "error"]
 
 _LEVELS: Final[dict[Level, int]] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_chosen: tuple[LogFormat, Level] = ("auto", "warning")
+_chosen: tuple[LogFormat, Level, bool] = ("auto", "warning", False)
 _configured = False
 
 
@@ -49,17 +48,17 @@ def get_logger(name: str) -> Logger:
     return Logger(name)
 
 
-def choose(form: LogFormat, level: Level) -> None:
+def choose(form: LogFormat, level: Level, *, colour: bool) -> None:
     """How lines look, and from which level on they are written. Call it before the first line."""
     global _chosen
-    _chosen = (form, level)
+    _chosen = (form, level, colour)
 
 
 def _configure() -> None:
     import structlog
 
     global _configured
-    form, level = _chosen
+    form, level, colour = _chosen
     people = form == "console" or (form == "auto" and sys.stderr is not None and sys.stderr.isatty())
     common: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -67,7 +66,7 @@ def _configure() -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     last: list[Any] = (
-        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"))]
+        [structlog.dev.ConsoleRenderer(colors=colour)]
         if people
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

@@ -113,9 +113,7 @@ def test_a_password_is_never_shown(weft: Weft):
 def test_a_database_of_a_newer_weft(weft: Weft):
     async def age() -> None:
         connection = await asyncpg.connect(weft.url)
-        await connection.execute(
-            "INSERT INTO weft.migrations (number, name, checksum) VALUES (9999, 'later', 'x')"
-        )
+        await connection.execute("INSERT INTO weft.migrations (number, name, checksum) VALUES (9999, 'later', 'x')")
         await connection.close()
 
     asyncio.run(age())

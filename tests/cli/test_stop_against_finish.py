@@ -18,7 +18,7 @@ ROUNDS = 200
 
 
 async def test_fault_b01_stop_against_finish_200_rounds(weft: Weft):
-    file = weft.write("one.weft", 'only = Linger')
+    file = weft.write("one.weft", "only = Linger")
     loaded = load_project(file)
     program = required_program(check(file, loaded))
     settings = load_settings(loaded.project, database_url=weft.url)

@@ -151,9 +151,7 @@ async def main():
 
 asyncio.run(main())
 """
-    subprocess.run(
-        [COMMAND[0], "-c", script], cwd=weft.folder, env=environment(weft.url), check=True, timeout=100
-    )
+    subprocess.run([COMMAND[0], "-c", script], cwd=weft.folder, env=environment(weft.url), check=True, timeout=100)
     dry = weft("stop", "--tag", "burst", "--dry-run").ok()
     assert len(dry.stdout.splitlines()) == 500
     assert "500 live runs of demo carry the tag burst and would be stopped" in dry.stderr

@@ -40,11 +40,7 @@ class Done:
 
 def environment(url: str | None, **more: str) -> dict[str, str]:
     """The tests' own, without what would change what weft prints; terminals are 40 columns wide."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("WEFT_") and name not in _LEFT_OUT
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_") and name not in _LEFT_OUT}
     paths = [str(ROOT), *filter(None, [kept.get("PYTHONPATH")])]
     kept |= {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "40", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
     if url is not None:
@@ -59,9 +55,7 @@ class Weft:
         self.url = url
         self.folder = folder
 
-    def __call__(
-        self, *arguments: str, stdin: str | None = None, env: Mapping[str, str] | None = None
-    ) -> Done:
+    def __call__(self, *arguments: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Done:
         done = subprocess.run(
             [*COMMAND, *arguments],
             cwd=self.folder,

@@ -184,9 +184,7 @@ async def test_a_journal_of_many_pages_is_read_whole(bench: Bench, monkeypatch):
     monkeypatch.setattr(listing, "PAGE", 3)
     run = await bench.start()
     for number in range(10):
-        write = Write(
-            bench.numbers["one"], run, 1, [encode(LogLine("n", (), "info", str(number)))] * 2, "[]"
-        )
+        write = Write(bench.numbers["one"], run, 1, [encode(LogLine("n", (), "info", str(number)))] * 2, "[]")
         async with bench.database.connection() as connection:
             await journal.append_alone(connection, bench.worker, write)
     seen = await _seen(Cursor(bench.database, await find_run(bench.database, str(run))))

@@ -27,9 +27,7 @@ Url = Annotated[
     str | None,
     typer.Option("--database-url", metavar="URL", help="Which PostgreSQL; else WEFT_DATABASE_URL, weft.toml, its own."),
 ]
-RunId = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, or a unique beginning or ending of 4 or more.")
-]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or a unique beginning or ending of 4 or more.")]
 ProgramFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A .weft file, or a folder with src/main.weft or main.weft.")
 ]
@@ -60,12 +58,8 @@ def start(
 @app.command()
 def run(
     file: ProgramFile,
-    target: Annotated[
-        list[str] | None, typer.Option(metavar="NODE", help="Only this node and what feeds it.")
-    ] = None,
-    before: Annotated[
-        list[str] | None, typer.Option(metavar="NODE", help="What this node needs, without it.")
-    ] = None,
+    target: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Only this node and what feeds it.")] = None,
+    before: Annotated[list[str] | None, typer.Option(metavar="NODE", help="What this node needs, without it.")] = None,
     from_: Annotated[
         list[str] | None,
         typer.Option("--from", metavar="NODE=JSON", help="Start here with these input values."),
@@ -85,9 +79,7 @@ def run(
     """Compile a program, start it, follow it to its end."""
     from weft.cli.commands import run as command
 
-    request = command.Request(
-        file, target or [], before or [], from_ or [], emit or [], tag or [], detach, deadline
-    )
+    request = command.Request(file, target or [], before or [], from_ or [], emit or [], tag or [], detach, deadline)
     return drive(command.run(request, json, database_url))
 
 
@@ -111,12 +103,8 @@ def executions(
     since: Annotated[
         str | None, typer.Option(metavar="WHEN", help="Started since: an instant, or 30m, 2d back.")
     ] = None,
-    node: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Only where this node was reached.")
-    ] = None,
-    project: Annotated[
-        str | None, typer.Option(metavar="PROJECT", help="Only of this project, by id or name.")
-    ] = None,
+    node: Annotated[str | None, typer.Option(metavar="NODE", help="Only where this node was reached.")] = None,
+    project: Annotated[str | None, typer.Option(metavar="PROJECT", help="Only of this project, by id or name.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 50,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the newest so many.")] = 0,
     json: Json = False,

@@ -28,9 +28,7 @@ def duration(text: str, flag: str) -> timedelta:
     else:
         parts = list(_PART.finditer(spelled))
         if not parts or "".join(part.group() for part in parts) != spelled:
-            raise UsageError(
-                f"{flag} {text!r} is not a duration", hint="Write for example 30s, 5m, 1h30m or 2d."
-            )
+            raise UsageError(f"{flag} {text!r} is not a duration", hint="Write for example 30s, 5m, 1h30m or 2d.")
         seconds = sum(float(part.group(1)) * _UNITS[part.group(2)] for part in parts)
     if not 0 < seconds <= _LONGEST.total_seconds():
         raise UsageError(f"{flag} {text!r} is out of range: more than zero and at most 100 years")
@@ -76,9 +74,7 @@ def _object(text: str, what: str, flag: str) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     except json.JSONDecodeError as error:
-        raise UsageError(
-            f"{what}: not JSON at character {error.pos + 1}: {error.msg}", hint=_example(flag)
-        ) from None
+        raise UsageError(f"{what}: not JSON at character {error.pos + 1}: {error.msg}", hint=_example(flag)) from None
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise UsageError(f"{what}: {reason}", hint=_example(flag)) from None
@@ -99,4 +95,4 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _example(flag: str) -> str:
-    return f"Write for example: {flag} 'ask={{\"text\": \"hello\"}}'"
+    return f'Write for example: {flag} \'ask={{"text": "hello"}}\''

@@ -53,9 +53,7 @@ def cut(text: str, limit: int = CUT_AT) -> str:
     if len(text) <= limit:
         return text
     end = limit - 1
-    while end > 0 and (
-        unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] == "\u200d"
-    ):
+    while end > 0 and (unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] == "\u200d"):
         end -= 1
     return text[:end] + "…"
 
@@ -64,9 +62,7 @@ def one_line(text: str) -> str:
     """Control characters written out, so that a value neither breaks its line nor moves a terminal's cursor."""
     if text.isprintable():
         return text
-    return "".join(
-        char if char.isprintable() or _is_text(char) else json.dumps(char).strip('"') for char in text
-    )
+    return "".join(char if char.isprintable() or _is_text(char) else json.dumps(char).strip('"') for char in text)
 
 
 def _is_text(char: str) -> bool:
@@ -107,6 +103,4 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

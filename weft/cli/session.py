@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft import log
+from weft.cli.output import wants_colour
 from weft.cli.shell import debugging
 from weft.settings import Project, load_settings, project_of
 
@@ -30,7 +32,8 @@ async def opened(
 
     project = project_of(path or Path())
     settings = load_settings(project, database_url=database_url, concurrency=concurrency)
-    log.choose(settings.log_format, "debug" if debugging() else log_level)
+    level: log.Level = "debug" if debugging() else log_level
+    log.choose(settings.log_format, level, colour=wants_colour(sys.stderr))
     async with open_store(settings) as store:
         yield store
 

@@ -144,9 +144,7 @@ def required_program(checked: Checked) -> Program:
     """
     if checked.program is None:
         count = checked.errors
-        raise DoesNotCompile(
-            f"{as_typed(checked.path)} does not compile: {count} error{'s' if count != 1 else ''}"
-        )
+        raise DoesNotCompile(f"{as_typed(checked.path)} does not compile: {count} error{'s' if count != 1 else ''}")
     if not checked.program.nodes:
         raise DoesNotCompile(
             f"{as_typed(checked.path)} has no nodes: there is nothing to run",

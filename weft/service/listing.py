@@ -66,9 +66,7 @@ async def executions(
         NotFound: there is no such project.
     """
     projects = await projects_named(database, project)
-    wanted = Wanted(
-        tuple(each.id for each in projects), tuple(statuses), tuple(tags), since, node, limit, offset
-    )
+    wanted = Wanted(tuple(each.id for each in projects), tuple(statuses), tuple(tags), since, node, limit, offset)
     async with database.connection() as connection:
         return await listing.page(connection, wanted)
 

@@ -40,9 +40,7 @@ async def stop_tagged(database: Database, project_key: str, tag: str) -> Stopped
         number = await projects.find(connection, project_key)
     if number is None:
         return Stopped()
-    report = await stops.end_tagged(
-        database, number, tag, f"{BY_USER} (tag {tag})", {"kind": "user", "tag": tag}
-    )
+    report = await stops.end_tagged(database, number, tag, f"{BY_USER} (tag {tag})", {"kind": "user", "tag": tag})
     return await _told(database, number, report)
 
 

@@ -43,9 +43,7 @@ class View:
 
     def shows(self, stored: StoredEvent) -> bool:
         event = stored.event
-        return (not self.nodes or event.get("node") in self.nodes) and (
-            not self.kinds or event["kind"] in self.kinds
-        )
+        return (not self.nodes or event.get("node") in self.nodes) and (not self.kinds or event["kind"] in self.kinds)
 
 
 async def events(piece: str, view: View, json: bool, database_url: str | None) -> int:

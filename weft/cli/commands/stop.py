@@ -46,9 +46,7 @@ def _pieces(runs: Sequence[str]) -> list[str]:
     if runs and "-" not in runs:
         return list(runs)
     if not runs and not _is_fed(sys.stdin):
-        raise UsageError(
-            "which runs? give their ids, --tag TAG, or ids on stdin", hint="weft executions lists runs."
-        )
+        raise UsageError("which runs? give their ids, --tag TAG, or ids on stdin", hint="weft executions lists runs.")
     if is_terminal(sys.stdin):
         note("run ids, one a line, then Ctrl-D:")
     read = sys.stdin.read().split()

@@ -119,16 +119,12 @@ async def rows(conn: Connection, keys: Sequence[RunKey]) -> list[RunRow]:
     return [RunRow(**{**row, "tags": tuple(row["tags"])}) for row in found]
 
 
-async def between(
-    conn: Connection, projects: Sequence[int], lowest: UUID, highest: UUID, limit: int
-) -> list[RunKey]:
+async def between(conn: Connection, projects: Sequence[int], lowest: UUID, highest: UUID, limit: int) -> list[RunKey]:
     """Runs whose ids lie between two, both included; the newest `limit`."""
     return [RunKey(*row) for row in await conn.fetch(_queries.between, list(projects), lowest, highest, limit)]
 
 
-async def ending_with(
-    conn: Connection, projects: Sequence[int], ending: str, among: int, limit: int
-) -> list[RunKey]:
+async def ending_with(conn: Connection, projects: Sequence[int], ending: str, among: int, limit: int) -> list[RunKey]:
     """Runs whose ids end so, looked for among the newest `among` of each project; the newest `limit`."""
     found = await conn.fetch(_queries.ending_with, list(projects), ending, among, limit)
     return [RunKey(*row) for row in found]
