@@ -133,8 +133,7 @@ class Program:
             "entry": self.entry,
             "nodes": [_node_json(node) for node in self.nodes],
             "edges": [
-                [edge.source, edge.source_port, edge.target, edge.target_port, *edge.keys]
-                for edge in self.edges
+                [edge.source, edge.source_port, edge.target, edge.target_port, *edge.keys] for edge in self.edges
             ],
         }
 

@@ -27,10 +27,12 @@ from weft.lang.types import (
     DictOf,
     JsonDict,
     ListOf,
+    MustOverride,
     Needs,
     Primitive,
     Type,
     Union,
+    Variable,
     assignable,
     decide,
     parse_type,
@@ -233,21 +235,28 @@ def cast_allowed(source: Type, target: Type) -> bool:
 
 
 def _cast_allowed(source: Type, target: Type) -> bool | Needs:
-    if target == STRING or assignable(source, target):
+    """Takes all that is assignable, and more: containers part by part, a union where one pairing will do."""
+    if target == STRING or source in (target, EMPTY):
         return True
     match source, target:
+        case (Variable() | MustOverride(), _) | (_, Variable() | MustOverride()):
+            return True
         case Union(members), _:
             return any, [(member, target) for member in members]
         case _, Union(members):
             return any, [(source, member) for member in members]
-        case Primitive(name="String"), _:
-            return target in (NUMBER, BOOLEAN) or isinstance(target, JsonDict | DictOf | ListOf)
-        case Primitive(), Primitive():
-            return {source, target} == {NUMBER, BOOLEAN}
         case ListOf(a), ListOf(b):
             return any, [(a, b)]
-        case DictOf(key, a), DictOf(wanted_key, b) if assignable(key, wanted_key):
-            return any, [(a, b)]
+        case DictOf(key, a), DictOf(wanted_key, b):
+            return any, [(a, b)] if assignable(key, wanted_key) else []
+        case (JsonDict(), DictOf()) | (DictOf(), JsonDict()):
+            return assignable(source, target)
+        case Primitive(name="String"), JsonDict() | DictOf() | ListOf():
+            return True
+        case Primitive(name="String"), _:
+            return target in (NUMBER, BOOLEAN)
+        case Primitive(), Primitive():
+            return {source, target} == {NUMBER, BOOLEAN}
     return False
 
 

@@ -261,6 +261,12 @@ def test_which_casts_there_are(source: str, target: str, allowed: bool) -> None:
     assert cast_allowed(parse_type(source), parse_type(target)) is allowed
 
 
+@given(st.sampled_from(TYPES), st.sampled_from(TYPES))
+def test_what_is_assignable_may_be_cast(source: str, target: str) -> None:
+    if assignable(parse_type(source), parse_type(target)):
+        assert cast_allowed(parse_type(source), parse_type(target))
+
+
 @given(JSON, st.sampled_from(TYPES))
 def test_a_cast_gives_a_value_of_the_type_or_says_why_not(value: Any, text: str) -> None:
     type_ = parse_type(text)
