@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="session")
@@ -62,9 +62,8 @@ def lend(packages: Path) -> None:
 
 def run(installed: Path, *command: str | Path, cwd: Path, database: str | None = None) -> str:
     """Run a program of the environment, with nothing of the tests' in its surroundings; what it prints."""
-    surroundings = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WEFT", "PYTEST"))
-    }
+    ours = ("PYTHON", "PYTEST", "WEFT")
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     if database is not None:
         surroundings["WEFT_DATABASE_URL"] = database
     done = subprocess.run(
@@ -92,9 +91,8 @@ def test_the_wheel_carries_grammar_and_catalog_and_no_tests(wheel: Path) -> None
 
 
 def test_the_installed_weft_is_the_wheels(installed: Path, tmp_path: Path) -> None:
-    where = run(
-        installed, "python", "-c", "import weft.data as d; print(d.__file__, d.data_folder('catalog'))", cwd=tmp_path
-    )
+    ask = "import weft.data as data; print(data.__file__, data.data_folder('catalog'))"
+    where = run(installed, "python", "-c", ask, cwd=tmp_path)
     module, catalog = where.split()
     assert Path(module).is_relative_to(installed.parent)
     assert Path(catalog).is_relative_to(installed.parent)
