@@ -11,12 +11,12 @@ Values are JSON values; whoever makes an event has checked that they can be stor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, get_args
 
+from weft.flow.texts import firing_text as firing_text
+from weft.flow.texts import of_run, place, placed, quoted, rest, to_json, with_parts
 from weft.lang.graph import MISSING
 
 Frames = tuple[int | str, ...]
@@ -27,6 +27,8 @@ Key = tuple[str, Frames]
 
 Error = dict[str, Any]
 """`{"message": str, "type": str}` and, where there is one, `"hint": str` and `"traceback": str`."""
+
+Mode = Literal["first", "all"]
 
 NOWHERE: Final[Frames] = ()
 
@@ -61,7 +63,7 @@ class NodeStarted:
 
 @dataclass(slots=True)
 class NodeResumed:
-    """The body runs again from the top; `token` is None after a crash."""
+    """The body runs again from the top; `token` is that of what ended its wait, None after a crash."""
 
     kind: ClassVar[str] = "node_resumed"
     node: str
@@ -108,6 +110,66 @@ class RunOutput:
     name: str
     value: Any = MISSING
     error: Error | None = None
+
+
+@dataclass(slots=True)
+class SuspensionRegistered:
+    """One `await_signal`, at its position among the firing's recorded calls, with one wait or several.
+
+    Each wait is `{"token", "kind", "spec"}` and, where there is one, `"due"`: an instant, at which a timer
+    fires and any other wait times out. `kind` is form, timer, webhook or run. Of several, `mode` says whether
+    the first that ends is enough.
+    """
+
+    kind: ClassVar[str] = "suspension_registered"
+    node: str
+    frames: Frames
+    call: int
+    waits: tuple[dict[str, Any], ...]
+    mode: Mode = "first"
+
+
+@dataclass(slots=True)
+class NodeSuspended:
+    """The body has left, and the firing is parked on the suspension that `token`, of its first wait, names."""
+
+    kind: ClassVar[str] = "node_suspended"
+    node: str
+    frames: Frames
+    token: str
+
+
+@dataclass(slots=True)
+class SuspensionResolved:
+    """One wait has ended: with a value (null is one), at its time, or because a person skipped the form.
+
+    `by` says who or what ended it. `call` is that of the suspension; the end of a back-off may give any. `text`
+    is the value already encoded, as in `PortEmitted`.
+    """
+
+    kind: ClassVar[str] = "suspension_resolved"
+    node: str
+    frames: Frames
+    call: int
+    token: str
+    value: Any = MISSING
+    by: str = ""
+    timed_out: bool = False
+    skipped: bool = False
+    text: str | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class NodeRetryScheduled:
+    """Try number `attempt`, from 1, failed with `error`; the next begins when the wait `token` ends, at `due`."""
+
+    kind: ClassVar[str] = "node_retry_scheduled"
+    node: str
+    frames: Frames
+    attempt: int
+    token: str
+    due: str
+    error: Error
 
 
 @dataclass(slots=True)
@@ -198,6 +260,10 @@ Event = (
     | PortEmitted
     | PortClosed
     | RunOutput
+    | SuspensionRegistered
+    | NodeSuspended
+    | SuspensionResolved
+    | NodeRetryScheduled
     | NodeCompleted
     | NodeFailed
     | NodeSkipped
@@ -212,38 +278,11 @@ Event = (
 
 Ending = ExecutionCompleted | ExecutionFailed | ExecutionCancelled
 
-CLASSES: Final[dict[str, type[Event]]] = {
-    cls.kind: cls
-    for cls in (
-        ExecutionStarted,
-        NodeKicked,
-        NodeStarted,
-        NodeResumed,
-        PortEmitted,
-        PortClosed,
-        RunOutput,
-        NodeCompleted,
-        NodeFailed,
-        NodeSkipped,
-        NodeCancelled,
-        ExecutionTagged,
-        LogLine,
-        CostReported,
-        ExecutionCompleted,
-        ExecutionFailed,
-        ExecutionCancelled,
-    )
-}
+CLASSES: Final[dict[str, type[Event]]] = {cls.kind: cls for cls in get_args(Event)}
 """Each kind's class, in the order of a run's life."""
 
 
 # --- to JSON ----------------------------------------------------------------------------------------------
-
-to_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-"""The compact JSON text of a value. ValueError for NaN and infinities, TypeError for what is not JSON."""
-
-quoted: Final = encode_basestring
-"""The JSON text of a string."""
 
 
 def encode(event: Event) -> str:
@@ -251,77 +290,63 @@ def encode(event: Event) -> str:
     return _ENCODERS[type(event)](event)
 
 
-def firing_text(key: Key) -> str:
-    """A firing as the JSON list `[node, *frames]`."""
-    node, frames = key
-    return to_json([node, *frames]) if frames else f"[{quoted(node)}]"
-
-
-def _place(event: Any) -> str:
-    frames = event.frames
-    if frames:
-        return f'{{"kind":"{event.kind}","node":{quoted(event.node)},"frames":{to_json(frames)}'
-    return f'{{"kind":"{event.kind}","node":{quoted(event.node)}'
-
-
-def _placed(event: Any) -> str:
-    return _place(event) + "}"
-
-
 def _port_emitted(event: PortEmitted) -> str:
     text = event.text
     if text is None:
         text = to_json(event.value)
-    return f'{_place(event)},"call":{event.call},"port":{quoted(event.port)},"value":{text}}}'
+    return f'{place(event)},"call":{event.call},"port":{quoted(event.port)},"value":{text}}}'
 
 
 def _port_closed(event: PortClosed) -> str:
-    return f'{_place(event)},"call":{event.call},"port":{quoted(event.port)}}}'
-
-
-def _rest(event: Any, *names: str) -> str:
-    """The named parts, each with a comma before it, without those that are None or MISSING."""
-    parts = ((name, getattr(event, name)) for name in names)
-    return "".join(f',"{name}":{to_json(value)}' for name, value in parts if value is not None)
+    return f'{place(event)},"call":{event.call},"port":{quoted(event.port)}}}'
 
 
 def _run_output(event: RunOutput) -> str:
     value = "" if event.value is MISSING else f',"value":{to_json(event.value)}'
-    return f"{_place(event)}{_rest(event, 'call', 'name')}{value}{_rest(event, 'error')}}}"
+    return f"{place(event)}{rest(event, 'call', 'name')}{value}{rest(event, 'error')}}}"
 
 
 def _execution_tagged(event: ExecutionTagged) -> str:
     if event.node is None:
         return f'{{"kind":"{event.kind}","tags":{to_json(event.tags)}}}'
-    return f'{_place(event)},"tags":{to_json(event.tags)}}}'
+    return f'{place(event)},"tags":{to_json(event.tags)}}}'
 
 
-def _with(*names: str) -> Callable[[Any], str]:
-    return lambda event: f"{_place(event)}{_rest(event, *names)}}}"
+def _suspension_registered(event: SuspensionRegistered) -> str:
+    mode = "" if event.mode == "first" else f',"mode":{quoted(event.mode)}'
+    return f"{place(event)}{rest(event, 'call', 'waits')}{mode}}}"
 
 
-def _of_run(*names: str) -> Callable[[Any], str]:
-    return lambda event: f'{{"kind":"{event.kind}"{_rest(event, *names)}}}'
+def _suspension_resolved(event: SuspensionResolved) -> str:
+    value = "" if event.value is MISSING else f',"value":{to_json(event.value)}'
+    if event.text is not None:
+        value = f',"value":{event.text}'
+    flags = "".join(f',"{name}":true' for name in ("timed_out", "skipped") if getattr(event, name))
+    return f"{place(event)}{rest(event, 'call', 'token')}{value}{rest(event, 'by')}{flags}}}"
 
 
 _ENCODERS: Final[dict[type[Event], Callable[[Any], str]]] = {
-    ExecutionStarted: _of_run("project", "program", "entry", "selection"),
-    NodeKicked: _placed,
-    NodeStarted: _placed,
-    NodeResumed: _with("token"),
+    ExecutionStarted: of_run("project", "program", "entry", "selection"),
+    NodeKicked: placed,
+    NodeStarted: placed,
+    NodeResumed: with_parts("token"),
     PortEmitted: _port_emitted,
     PortClosed: _port_closed,
     RunOutput: _run_output,
-    NodeCompleted: _placed,
-    NodeFailed: _with("error"),
-    NodeSkipped: _with("reason"),
-    NodeCancelled: _with("reason", "cause"),
+    SuspensionRegistered: _suspension_registered,
+    NodeSuspended: with_parts("token"),
+    SuspensionResolved: _suspension_resolved,
+    NodeRetryScheduled: with_parts("attempt", "token", "due", "error"),
+    NodeCompleted: placed,
+    NodeFailed: with_parts("error"),
+    NodeSkipped: with_parts("reason"),
+    NodeCancelled: with_parts("reason", "cause"),
     ExecutionTagged: _execution_tagged,
-    LogLine: _with("level", "text"),
-    CostReported: _with("service", "amount"),
-    ExecutionCompleted: _of_run(),
-    ExecutionFailed: _of_run("error"),
-    ExecutionCancelled: _of_run("reason", "cause"),
+    LogLine: with_parts("level", "text"),
+    CostReported: with_parts("service", "amount"),
+    ExecutionCompleted: of_run(),
+    ExecutionFailed: of_run("error"),
+    ExecutionCancelled: of_run("reason", "cause"),
 }
 
 
@@ -343,6 +368,8 @@ def decode(obj: dict[str, Any]) -> Event:
     if cls is ExecutionTagged:
         parts["tags"] = tuple(parts.get("tags", ()))
         parts.setdefault("node", None)
+    elif cls is SuspensionRegistered:
+        parts["waits"] = tuple(parts.get("waits", ()))
     try:
         return cls(**parts)
     except TypeError as error:

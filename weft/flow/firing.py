@@ -9,10 +9,12 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from weft.flow.events import Error, Frames, Key, RunOutput
+from weft.flow.events import Error, Frames, Key, RunOutput, SuspensionResolved
 from weft.flow.plan import NodePlan
+from weft.flow.suspension import Suspension
 
-Status = Literal["waiting", "due", "running", "completed", "failed", "skipped", "cancelled"]
+Status = Literal["waiting", "due", "running", "parked", "completed", "failed", "skipped", "cancelled"]
+"""Waiting: for its wires. Parked: for the end of a suspension or of a back-off."""
 
 
 class Closed(enum.Enum):
@@ -46,22 +48,28 @@ class Firing:
     `values` and `closed` are what came over its wires, gates included; `closed` holds the failure that the
     closure carried, or None. `awaited` counts the wires that are still silent. `sent` is what its outputs
     carried so far. For a body that runs again: `calls` are its recorded emitting calls in order, `outputs`
-    its recorded `ctx.run` outcomes by call index, `logged` how many of its log lines and costs are on record.
+    its recorded `ctx.run` outcomes and `suspensions` its recorded waits by call index, in the order of the
+    record, `logged` how many log lines and costs of this try are on record. `attempts` counts the tries that
+    failed; `parked_on` is what a parked firing waits for; `early` are ends of waits that are not on record.
     `reason` says why it was skipped or cancelled; `failure` is what its own closures carry.
     """
 
     __slots__ = (
+        "attempts",
         "awaited",
         "calls",
         "closed",
+        "early",
         "failure",
         "key",
         "logged",
         "outputs",
+        "parked_on",
         "plan",
         "reason",
         "sent",
         "status",
+        "suspensions",
         "values",
     )
 
@@ -75,7 +83,11 @@ class Firing:
         self.sent: dict[str, Any] = {}
         self.calls: list[Call] = []
         self.outputs: dict[int, RunOutput] = {}
+        self.suspensions: dict[int, Suspension] = {}
         self.logged = 0
+        self.attempts = 0
+        self.parked_on: Suspension | None = None
+        self.early: dict[str, SuspensionResolved] | None = None
         self.reason: str | None = None
         self.failure: Failure | None = None
 
@@ -86,6 +98,14 @@ class Firing:
     @property
     def frames(self) -> Frames:
         return self.key[1]
+
+    @property
+    def unanswered(self) -> list[str]:
+        """The tokens of all its waits that have not ended: what is to be erased when the firing ends."""
+        waits = list(self.suspensions.values())
+        if self.parked_on is not None and self.parked_on not in waits:
+            waits.append(self.parked_on)
+        return [token for each in waits for token in each.unanswered]
 
     def __repr__(self) -> str:
         return f"<Firing {name_of(self.key)} {self.status}>"

@@ -14,7 +14,7 @@ from weft.flow.events import Frames
 from weft.lang.graph import FLOW_GATE, MISSING, NO_FLOW_GATE
 
 if TYPE_CHECKING:
-    from weft.flow.firing import Failure
+    from weft.flow.firing import Failure, Firing
     from weft.flow.plan import NodePlan
 
 FLOW_CLOSED: Final = "flow_closed"
@@ -24,6 +24,7 @@ DID_FLOW: Final = "did_flow"
 REQUIRED_INPUT_CLOSED: Final = "required_input_closed"
 EVERY_INPUT_CLOSED: Final = "every_input_closed"
 ONE_OF_GROUP_CLOSED: Final = "one_of_group_closed"
+WAIT_SKIPPED: Final = "wait_skipped"
 
 
 @dataclass(slots=True)
@@ -50,7 +51,16 @@ class Skip:
     failure: Failure | None = None
 
 
-Due = Kick | Start | Skip
+@dataclass(slots=True)
+class Resume:
+    """What the firing was parked on is over; `token` is that of the wait whose end decided."""
+
+    node: str
+    frames: Frames
+    token: str
+
+
+Due = Kick | Start | Skip | Resume
 
 
 def decide(
@@ -84,6 +94,16 @@ def decide(
     if dead:
         return ONE_OF_GROUP_CLOSED, _failure((port for group in dead for port in group), closed)
     return None
+
+
+def awake(firing: Firing) -> Resume | Skip | None:
+    """What a parked firing is due, or None: it goes on waiting."""
+    woken = firing.parked_on and firing.parked_on.outcome
+    if not woken:
+        return None
+    if woken.kind == "skipped":
+        return Skip(*firing.key, WAIT_SKIPPED)
+    return Resume(*firing.key, woken.token)
 
 
 def _value(port: str, values: Mapping[str, Any], given: Mapping[str, Any]) -> Any:

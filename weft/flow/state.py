@@ -1,8 +1,12 @@
 """The fold: what a run has become, event by event, and what is due next.
 
 Live execution and replay go through the same `apply`. Live, the engine asks `due`, turns each answer into its
-event (kick, start, skip), applies it, runs bodies and applies what they do; after a crash it applies every
+event (kick, start, skip, resume), applies it, runs bodies and applies what they do; after a crash it applies every
 stored event and goes on. `due` depends on nothing but what was applied. No clock, no input or output.
+
+The ends of waits come from outside at any moment. The engine may learn of one later than the store did, after
+events of its own: where a wait's end stands among the events of a firing that is not through with it changes
+nothing.
 
 An event that does not fit what came before is refused with `EventRefused` (after the run's end: `RunEnded`),
 and an emission that a body may not make with `EmissionError`; either leaves the state as it was.
@@ -15,75 +19,47 @@ from typing import Any, Final
 
 from weft.errors import EmissionError, EventRefused, RunEnded
 from weft.flow import events as ev
-from weft.flow.events import Ending, Event, Frames, Key
-from weft.flow.firing import CLOSED, Failure, Firing, Status, name_of
-from weft.flow.outcome import Outcome, outcome_of
-from weft.flow.plan import NodePlan, Plan, Wires
-from weft.flow.ready import Due, Kick, Skip, Start, decide
+from weft.flow.board import Board
+from weft.flow.events import Ending, Event, Key
+from weft.flow.firing import CLOSED, Failure, Firing, name_of
+from weft.flow.outcome import Outcome
+from weft.flow.plan import Plan
+from weft.flow.ready import Due, Kick, Resume, Skip, Start
+from weft.flow.record import (
+    catch_up,
+    check_call,
+    check_position,
+    check_silent,
+    forget_last_failures,
+    record_call,
+    wires_of,
+)
+from weft.flow.suspension import Suspension, WokenBy
 from weft.flow.values import fresh, same
 
-__all__ = ["CLOSED", "Due", "Failure", "Firing", "Kick", "Outcome", "Plan", "RunState", "Skip", "Start"]
+__all__ = [
+    "CLOSED",
+    "Due",
+    "Failure",
+    "Firing",
+    "Kick",
+    "Outcome",
+    "Plan",
+    "Resume",
+    "RunState",
+    "Skip",
+    "Start",
+    "Suspension",
+    "WokenBy",
+]
+
+_OPEN: Final = ("running", "parked")
 
 
-class RunState:
-    """One run of a plan.
+class RunState(Board):
+    """One run of a plan, in the face of its events."""
 
-    `firings` holds every firing that anything has reached, `running` those that started and have not ended,
-    in start order; `failures` are the failed and cancelled firings in the order they ended; `ended` is the
-    event that ended the run.
-    """
-
-    __slots__ = ("_due", "_open", "_waiting", "ended", "failures", "firings", "plan", "running", "started")
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.firings: dict[Key, Firing] = {}
-        self.running: dict[Key, Firing] = {}
-        self.failures: list[Firing] = []
-        self.started = False
-        self.ended: Ending | None = None
-        self._due: dict[Key, Due] = {}
-        self._waiting = 0
-        self._open: str | None = "[]"
-
-    # --- questions ----------------------------------------------------------------------------------------
-
-    def due(self) -> list[Due]:
-        """What is to be kicked, started or skipped now, in source order. Asking changes nothing."""
-        due = self._due
-        if len(due) < 2:
-            return list(due.values())
-        nodes = self.plan.nodes
-        return [due[key] for key in sorted(due, key=lambda key: (nodes[key[0]].order, key[1]))]
-
-    def inputs(self, key: Key) -> dict[str, Any]:
-        """The input bag of a firing, in the order of its ports, without gates.
-
-        Wired values, else literals, else defaults; an input whose wire closed is absent. Lists and dicts are
-        the caller's own.
-        """
-        firing = self.firings[key]
-        values, given = firing.values, firing.plan.given
-        return {
-            port: fresh(values[port] if port in values else given[port])
-            for port in firing.plan.ports
-            if port in values or port in given
-        }
-
-    def open_text(self) -> str:
-        """The running firings as the JSON text of a list of `[node, *frames]`, in start order."""
-        if self._open is None:
-            self._open = f"[{','.join([ev.firing_text(key) for key in self.running])}]"
-        return self._open
-
-    def outcome(self) -> Outcome | None:
-        """How the run is to end. None while something runs or is due, before its start and after its end."""
-        if self._due or self.running or not self.started or self.ended is not None:
-            return None
-        waiting = [each for each in self.firings.values() if each.status == "waiting"] if self._waiting else []
-        return outcome_of(self.failures, waiting)
-
-    # --- events -------------------------------------------------------------------------------------------
+    __slots__ = ()
 
     def apply(self, event: Event) -> None:
         """Take one event in. EventRefused, RunEnded or EmissionError where it cannot be, changing nothing."""
@@ -121,10 +97,73 @@ class RunState:
         del self._due[key]
         firing = self.firings[key]
         firing.reason = event.reason
+        if firing.status == "parked":
+            self._unpark(firing)
         self._end(firing, "skipped", due.failure)
 
     def _node_resumed(self, event: ev.NodeResumed) -> None:
-        self._run_of(event)
+        if event.token is None:
+            self._run_of(event)
+            return
+        key = (event.node, event.frames)
+        due = self._due.get(key)
+        if type(due) is not Resume or due.token != event.token:
+            raise _not_due(event, key, "resume by that token")
+        firing = self.parked[key]
+        self._unpark(firing)
+        firing.status = "running"
+        self.running[key] = firing
+
+    def _suspension_registered(self, event: ev.SuspensionRegistered) -> None:
+        firing = self._run_of(event)
+        check_silent(firing, event)
+        check_position(firing, event.call)
+        if not event.waits:
+            raise EventRefused(f"{event.kind}: {name_of(firing.key)} waits for nothing at all")
+        suspension = Suspension(event.waits, event.mode)
+        catch_up(firing, suspension)
+        firing.suspensions[event.call] = suspension
+
+    def _node_suspended(self, event: ev.NodeSuspended) -> None:
+        firing = self._run_of(event)
+        check_silent(firing, event)
+        for suspension in firing.suspensions.values():
+            if event.token in suspension.tokens:
+                self._park(firing, suspension)
+                return
+        raise EventRefused(f"{event.kind}: {name_of(firing.key)} has no suspension with that token on record")
+
+    def _node_retry_scheduled(self, event: ev.NodeRetryScheduled) -> None:
+        firing = self._run_of(event)
+        if event.attempt != firing.attempts + 1:
+            raise EventRefused(
+                f"{event.kind}: try {event.attempt} of {name_of(firing.key)} cannot have failed, "
+                f"{firing.attempts} failed before"
+            )
+        firing.attempts = event.attempt
+        firing.logged = 0
+        forget_last_failures(firing)
+        backoff = Suspension.of_retry(event)
+        catch_up(firing, backoff)
+        self._park(firing, backoff)
+
+    def _suspension_resolved(self, event: ev.SuspensionResolved) -> None:
+        key = (event.node, event.frames)
+        firing = self.firings.get(key)
+        if firing is None or firing.status in ("waiting", "due"):
+            raise EventRefused(f"{event.kind} of {name_of(key)}, which has not started")
+        if firing.status not in _OPEN:
+            return
+        known = (firing.parked_on, firing.suspensions.get(event.call))
+        suspension = next((each for each in known if each and event.token in each.tokens), None)
+        if suspension is None:
+            if firing.early is None:
+                firing.early = {}
+            firing.early.setdefault(event.token, event)
+            return
+        suspension.resolve(event)
+        if firing.parked_on is suspension and key not in self._due:
+            self._wake(firing)
 
     def _node_completed(self, event: ev.NodeCompleted) -> None:
         self._stop(self._run_of(event), "completed", None)
@@ -135,7 +174,8 @@ class RunState:
         self._stop(firing, "failed", Failure(event.node, event.frames, event.error))
 
     def _node_cancelled(self, event: ev.NodeCancelled) -> None:
-        firing = self._run_of(event)
+        key = (event.node, event.frames)
+        firing = self.parked.get(key) or self._run_of(event)
         firing.reason = event.reason
         self.failures.append(firing)
         error = {"message": event.reason, "type": "Cancelled"}
@@ -144,8 +184,8 @@ class RunState:
     def _port_emitted(self, event: ev.PortEmitted) -> None:
         firing = self._run_of(event)
         port = event.port
-        wires = _wires(firing, port)
-        _check_call(firing, event)
+        wires = wires_of(firing, port)
+        check_call(firing, event)
         sent = firing.sent
         if port not in sent:
             value = fresh(event.value)
@@ -155,24 +195,23 @@ class RunState:
             raise EmissionError(f"{name_of(firing.key)} emitted on {port} after closing it")
         elif not same(sent[port], event.value):
             raise EmissionError(f"{name_of(firing.key)} emitted on {port} again, and another value")
-        _record(firing, event.call, port, sent[port])
+        record_call(firing, event.call, port, sent[port])
 
     def _port_closed(self, event: ev.PortClosed) -> None:
         firing = self._run_of(event)
         port = event.port
-        wires = _wires(firing, port)
-        _check_call(firing, event)
+        wires = wires_of(firing, port)
+        check_call(firing, event)
         if port not in firing.sent:
             firing.sent[port] = CLOSED
             self._close(wires, event.frames, None)
         elif firing.sent[port] is not CLOSED:
             raise EmissionError(f"{name_of(firing.key)} closed {port} after emitting on it")
-        _record(firing, event.call, port, CLOSED)
+        record_call(firing, event.call, port, CLOSED)
 
     def _run_output(self, event: ev.RunOutput) -> None:
         firing = self._run_of(event)
-        if event.call in firing.outputs:
-            raise EventRefused(f"{name_of(firing.key)} has the outcome of its call {event.call} on record already")
+        check_position(firing, event.call)
         firing.outputs[event.call] = event
 
     def _logged(self, event: ev.LogLine | ev.CostReported) -> None:
@@ -186,12 +225,6 @@ class RunState:
         self.ended = event
         self._due.clear()
 
-    # --- what follows -------------------------------------------------------------------------------------
-
-    def _firing(self, node: NodePlan, key: Key) -> Firing:
-        firing = self.firings[key] = Firing(node, key)
-        return firing
-
     def _run_of(self, event: Any) -> Firing:
         key = (event.node, event.frames)
         firing = self.running.get(key)
@@ -201,98 +234,9 @@ class RunState:
             raise EventRefused(f"{event.kind} of {name_of(key)}, which is not running: it {state}")
         return firing
 
-    def _settle(self, firing: Firing) -> None:
-        """Nothing more will come to the firing: judge it."""
-        node = firing.plan
-        closed = firing.closed
-        for port, value in node.handed.items():
-            if port in closed:
-                del closed[port]
-                firing.values[port] = value
-        verdict = None if node.plain and not closed else decide(node, firing.values, closed)
-        name, frames = key = firing.key
-        firing.status = "due"
-        self._due[key] = Start(name, frames) if verdict is None else Skip(name, frames, *verdict)
-
-    def _stop(self, firing: Firing, status: Status, failure: Failure | None) -> None:
-        del self.running[firing.key]
-        self._open = None
-        self._end(firing, status, failure)
-
-    def _end(self, firing: Firing, status: Status, failure: Failure | None) -> None:
-        """End a firing: what it has not sent closes, with the failure where there is one."""
-        firing.status = status
-        firing.failure = failure
-        sent = firing.sent
-        frames = firing.key[1]
-        for port, wires in firing.plan.wires.items():
-            if port not in sent:
-                self._close(wires, frames, failure)
-
-    def _send(self, firing: Firing, port: str, wires: Wires, value: Any) -> None:
-        frames = firing.key[1]
-        for node, target_port in wires:
-            if target_port in node.contested:
-                rival = self.firings.get((node.id, frames))
-                if rival and target_port in rival.values and not same(rival.values[target_port], value):
-                    raise EmissionError(
-                        f"{name_of(firing.key)} emitted on {port}, "
-                        f"but {node.id}.{target_port} already holds another value"
-                    )
-        for node, target_port in wires:
-            target = self._reach(node, frames)
-            target.values[target_port] = value
-            target.closed.pop(target_port, None)
-            self._arrived(target)
-
-    def _close(self, wires: Wires, frames: Frames, failure: Failure | None) -> None:
-        for node, port in wires:
-            target = self._reach(node, frames)
-            if port not in target.values:
-                target.closed[port] = target.closed.get(port) or failure
-            self._arrived(target)
-
-    def _reach(self, node: NodePlan, frames: Frames) -> Firing:
-        key = (node.id, frames)
-        firing = self.firings.get(key)
-        if firing is None:
-            firing = self._firing(node, key)
-            self._waiting += 1
-        return firing
-
-    def _arrived(self, firing: Firing) -> None:
-        firing.awaited -= 1
-        if not firing.awaited:
-            self._waiting -= 1
-            self._settle(firing)
-
 
 def _not_due(event: Event, key: Key, what: str) -> EventRefused:
     return EventRefused(f"{event.kind}: {name_of(key)} is not due to {what}")
-
-
-def _wires(firing: Firing, port: str) -> Wires:
-    wires = firing.plan.wires.get(port)
-    if wires is None:
-        outputs = ", ".join(firing.plan.wires) or "none"
-        raise EmissionError(f"{firing.node} has no output {port} (it has: {outputs})")
-    return wires
-
-
-def _check_call(firing: Firing, event: ev.PortEmitted | ev.PortClosed) -> None:
-    count = len(firing.calls)
-    if event.call != count and (event.call != count - 1 or any(port == event.port for port, _ in firing.calls[-1])):
-        raise EventRefused(
-            f"{event.kind} on {event.port} of {name_of(firing.key)} belongs to call {event.call}, "
-            f"but {count} calls are on record"
-        )
-
-
-def _record(firing: Firing, call: int, port: str, value: Any) -> None:
-    if call == len(firing.calls):
-        firing.calls.append(((port, value),))
-    else:
-        firing.calls[call] += ((port, value),)
 
 
 _APPLY: Final[dict[type[Event], Callable[[RunState, Any], None]]] = {
@@ -303,6 +247,10 @@ _APPLY: Final[dict[type[Event], Callable[[RunState, Any], None]]] = {
     ev.PortEmitted: RunState._port_emitted,
     ev.PortClosed: RunState._port_closed,
     ev.RunOutput: RunState._run_output,
+    ev.SuspensionRegistered: RunState._suspension_registered,
+    ev.NodeSuspended: RunState._node_suspended,
+    ev.SuspensionResolved: RunState._suspension_resolved,
+    ev.NodeRetryScheduled: RunState._node_retry_scheduled,
     ev.NodeCompleted: RunState._node_completed,
     ev.NodeFailed: RunState._node_failed,
     ev.NodeSkipped: RunState._node_skipped,

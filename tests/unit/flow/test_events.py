@@ -22,6 +22,9 @@ objects = st.dictionaries(texts, values, max_size=3)
 frames = st.lists(st.integers() | names, max_size=3).map(tuple)
 calls = st.integers(0, 99)
 errors = st.fixed_dictionaries({"message": texts, "type": names}, optional={"traceback": texts})
+waits = st.lists(
+    st.fixed_dictionaries({"token": names, "kind": names, "spec": objects}, optional={"due": names}), max_size=3
+).map(tuple)
 
 EVENTS = {
     ev.ExecutionStarted: (names, names, texts, st.none() | objects),
@@ -31,6 +34,19 @@ EVENTS = {
     ev.PortEmitted: (names, frames, calls, names, values),
     ev.PortClosed: (names, frames, calls, names),
     ev.RunOutput: (names, frames, calls, texts, st.just(MISSING) | values, st.none() | errors),
+    ev.SuspensionRegistered: (names, frames, calls, waits, st.sampled_from(["first", "all"])),
+    ev.NodeSuspended: (names, frames, names),
+    ev.SuspensionResolved: (
+        names,
+        frames,
+        calls,
+        names,
+        st.just(MISSING) | values,
+        names,
+        st.booleans(),
+        st.booleans(),
+    ),
+    ev.NodeRetryScheduled: (names, frames, calls, names, names, errors),
     ev.NodeCompleted: (names, frames),
     ev.NodeFailed: (names, frames, errors),
     ev.NodeSkipped: (names, frames, names),
