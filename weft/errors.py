@@ -1,13 +1,14 @@
 """The error tree: what went wrong, where, and what to do about it.
 
 Every error that a person may meet is a `WeftError` with a stable `code`, an optional `hint` (one sentence
-that says what to do) and the exit status that a command ends with. A class's docstring is its default
-message. Codes are unique; `tests/unit/test_errors.py` holds them to that.
+that says what to do) and the exit status that a command ends with. The first line of a class's
+docstring is its default message. Codes are unique; `tests/unit/test_errors.py` holds them to that.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from datetime import datetime
+from typing import Any, ClassVar
 
 
 class WeftError(Exception):
@@ -17,7 +18,7 @@ class WeftError(Exception):
     exit_status: ClassVar[int] = 1
 
     def __init__(self, message: str | None = None, *, hint: str | None = None, run: str | None = None) -> None:
-        super().__init__(message or (type(self).__doc__ or "").strip())
+        super().__init__(message or (type(self).__doc__ or "").strip().partition("\n")[0])
         self.hint = hint
         self.run = run
 
@@ -114,9 +115,20 @@ class EmbeddedServerFailed(StoreUnreachable):
 
 
 class NodeError(WeftError):
-    """The node failed."""
+    """The node failed.
+
+    `retry=False` says that trying again would be no use, whatever the node's `retry` allows.
+    """
 
     code = "node"
+    retry: bool = True
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, run: str | None = None, retry: bool | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, run=run)
+        if retry is not None:
+            self.retry = retry
 
 
 class InputError(NodeError):
@@ -148,6 +160,22 @@ class DivergedAfterCrash(NodeError):
     """The body did something else than before the crash."""
 
     code = "diverged-after-crash"
+    retry = False
+
+
+class WaitTimedOut(NodeError):
+    """What the node waited for did not come in time."""
+
+    code = "wait-timed-out"
+    retry = False
+
+
+class Parked(BaseException):
+    """The firing waits for something outside of it, and its body must end here.
+
+    Raised by `ctx.await_signal` to leave the body, which runs again from its top once the wait is over. It is
+    not an `Exception`, so that `except Exception` lets it pass; do not catch it.
+    """
 
 
 class FenceLost(WeftError):
@@ -166,6 +194,59 @@ class RunEnded(Conflict):
     """The run has already ended."""
 
     code = "run-ended"
+
+
+class AlreadyAnswered(Conflict):
+    """This was answered before.
+
+    `at` is when, `by` whom or what; `value` is the answer, MISSING where the time-out or a skip ended the wait.
+    """
+
+    code = "already-answered"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        at: datetime,
+        by: str,
+        value: Any,
+        timed_out: bool = False,
+        skipped: bool = False,
+        run: str | None = None,
+    ) -> None:
+        super().__init__(message, run=run)
+        self.at = at
+        self.by = by
+        self.value = value
+        self.timed_out = timed_out
+        self.skipped = skipped
+
+
+class WaitGone(Conflict):
+    """Nothing waits for this any more.
+
+    `at` is when it ended, `reason` why; `status` is how its run ended, None where only the wait is over. `cause`
+    says for programs who ended it.
+    """
+
+    code = "wait-gone"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        at: datetime,
+        reason: str,
+        status: str | None = None,
+        cause: dict[str, Any] | None = None,
+        run: str | None = None,
+    ) -> None:
+        super().__init__(message, run=run)
+        self.at = at
+        self.reason = reason
+        self.status = status
+        self.cause = cause
 
 
 # --- loading nodes ----------------------------------------------------------------------------------------

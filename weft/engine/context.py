@@ -24,8 +24,9 @@ from weft.flow.events import (
     encode,
     to_json,
 )
-from weft.nodes.context import BaseContext, Recorded
+from weft.nodes.context import BaseContext
 from weft.nodes.ports import Emission
+from weft.nodes.record import Recorded
 
 if TYPE_CHECKING:
     from weft.engine.executor import Execution

@@ -33,8 +33,9 @@ from weft.flow.events import (
 )
 from weft.flow.state import Kick, RunState, Skip, Start
 from weft.log import get_logger
-from weft.nodes.context import partly_happened, run_body
+from weft.nodes.body import run_body
 from weft.nodes.failures import failure_of
+from weft.nodes.record import partly_happened
 from weft.store.runs.journal import Write
 from weft.store.runs.runs import Fence
 

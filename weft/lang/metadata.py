@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal, Protocol
 
 from weft.lang.graph import MISSING, Domain
@@ -135,6 +136,16 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a failing body is tried, the first time included, and how long the waits in between are: `first`,
+    then twice as long each time, but never longer than `max`."""
+
+    attempts: int = 3
+    first: timedelta = timedelta(seconds=1)
+    max: timedelta = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """A node type. Flags not built yet (triggers, live connections) have no field here until they are."""
 
@@ -150,6 +161,7 @@ class NodeSpec:
     cast_ports: bool = False
     pure: bool = False
     rerun: bool = True
+    retry: Retry | None = None
     hidden: bool = False
     rules: tuple[Rule, ...] = ()
     _inputs: Mapping[str, InputSpec] = field(init=False, repr=False, compare=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weft.errors import DivergedAfterCrash, NodeError
 
 if TYPE_CHECKING:
-    from weft.lang.metadata import Rule
+    from weft.lang.metadata import Retry, Rule
     from weft.nodes.declare import CreatedInputs, PortsFromConfig
     from weft.nodes.execution import ExecutionContext
 
@@ -38,6 +38,11 @@ class Node:
 
     rerun: ClassVar[bool] = True
     """False: a firing that a crash caught fails, instead of running a second time."""
+
+    retry: ClassVar[Retry | None] = None
+    """A body that fails is tried again: `retry = Retry(attempts=3)`. The waits in between are stored, hold nothing
+    and end with a stop. What `ctx.run` saved is kept, but for a failure that the body did not go on from. Not
+    tried again: what says `retry=False`, such as a time-out or a difference to what was recorded."""
 
     created_inputs: ClassVar[CreatedInputs | None] = None
     """The program may give the node inputs of its own making."""
@@ -116,6 +121,7 @@ def node(
     label: str | None = None,
     pure: bool = False,
     rerun: bool = True,
+    retry: Retry | None = None,
     hidden: bool = False,
 ) -> Callable[[F], F]: ...
 def node(function: Any = None, /, **flags: Any) -> Any:

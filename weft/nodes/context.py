@@ -7,13 +7,16 @@ The engine and the author's rig subclass it and supply these, called only when t
   both; may return an awaitable to wait for;
 - `_record(outcome, text)`: keep an outcome of `run`; returns once it is kept;
 - `_tag(tags)`, `_stop(position, tags, include)`: return once it is stored;
+- `_start_run(position, program, inputs, tags)`: the id of the child run, started and kept as the outcome
+  `start_run` of that position in one step; raises NodeError for what cannot be started;
 - `_log(level, text)`, `_cost(service, amount)`: a line;
 - `_remark(text)`: something for whoever runs this about a body that ran again; takes no position;
 - `_left_behind(name)`: a thread goes on after the firing.
 
-The host calls `run_body` and, for a stop, `cancel()` before it cancels the body's task. Three counters give
-positions: `run` and `stop_tagged` calls, emitting calls, lines. A body that runs again after a crash is given
-what was recorded, and repeats none of it.
+The host calls `run_body` and, for a stop, `cancel()` before it cancels the body's task. A body that has to wait
+leaves by `Parked`, and `asked` then says what to register. Three counters give positions: one for `run`,
+`start_run`, `stop_tagged` and `await_signal`, one for emitting calls, one for lines. A body that runs again, after
+a crash or a wait, is given what was recorded, and repeats none of it.
 """
 
 from __future__ import annotations
@@ -23,23 +26,27 @@ from asyncio import CancelledError, get_running_loop
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from weft.errors import DivergedAfterCrash, InputError, InvalidTag, NodeError, RunFailed
+from weft.errors import InputError, InvalidTag, NodeError, Parked, RunFailed
 from weft.flow.events import Error, Frames, RunOutput
-from weft.flow.firing import CLOSED, Call
-from weft.flow.values import fresh, same
+from weft.flow.firing import CLOSED
+from weft.flow.values import fresh
 from weft.lang.graph import MISSING
-from weft.nodes.api import Node, NodeOutput
-from weft.nodes.execution import ExecutionContext, StopSelf
+from weft.nodes.api import NodeOutput
+from weft.nodes.execution import StopSelf
 from weft.nodes.failures import failure_of, storable_text
 from weft.nodes.held import Flag, Held, http_client
 from weft.nodes.ports import VALUE_LIMIT, Emission, NodePorts, encoded
+from weft.nodes.record import START_RUN, Recorded, Repeated
+from weft.nodes.suspending import Asked, Awaited, described
 from weft.nodes.values import ValueBag
+from weft.nodes.waits import RunRef
 from weft.rules import tags as tag_rules
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
+    from datetime import timedelta
 
     import httpx
 
@@ -48,17 +55,6 @@ R = TypeVar("R")
 LEVELS: Final = ("debug", "info", "warning", "error")
 LONGEST_LINE: Final = 64_000
 """Of a log line, in characters."""
-
-
-class Recorded(Protocol):
-    """What is on record of a firing that a crash caught; a flow `Firing` is one."""
-
-    @property
-    def calls(self) -> Sequence[Call]: ...
-    @property
-    def outputs(self) -> Mapping[int, RunOutput]: ...
-    @property
-    def logged(self) -> int: ...
 
 
 class _Done:
@@ -76,24 +72,20 @@ _in_run: ContextVar[object] = ContextVar("_in_run", default=None)
 """The context whose `run` is calling its function right now."""
 
 
-class BaseContext:
+class BaseContext(Repeated):
     """One firing's context. Made for every firing, so it starts with next to nothing."""
 
     __slots__ = (
-        "_calls",
+        "_asked",
         "_flag",
         "_held",
         "_inputs",
         "_limit",
         "_lines",
-        "_positions",
-        "_recorded",
-        "_refusal",
         "_stopped",
         "_touched",
         "_values",
         "frames",
-        "ports",
     )
 
     def __init__(
@@ -106,16 +98,17 @@ class BaseContext:
     ) -> None:
         self.ports = ports
         self.frames = frames
-        self._values = values
         self._recorded = recorded
+        self._calls = 0
+        self._positions = 0
+        self._refusal = None
+        self._values = values
         self._limit = value_limit
         self._inputs: ValueBag | None = None
         self._touched: set[str] | None = None
-        self._calls = 0
-        self._positions = 0
         self._lines = 0
         self._stopped = False
-        self._refusal: Callable[[], BaseException] | None = None
+        self._asked: Asked | None = None
         self._flag: Flag | None = None
         self._held: Held | None = None
 
@@ -132,6 +125,9 @@ class BaseContext:
         async def _record(self, outcome: RunOutput, text: str | None) -> None: ...
         async def _tag(self, tags: list[str]) -> None: ...
         async def _stop(self, position: int, tags: list[str], include: bool) -> None: ...
+        async def _start_run(
+            self, position: int, program: str, inputs: dict[str, dict[str, Any]], tags: list[str]
+        ) -> str: ...
         def _log(self, level: str, text: str) -> None: ...
         def _cost(self, service: str, amount: float | None) -> None: ...
         def _remark(self, text: str) -> None: ...
@@ -160,17 +156,43 @@ class BaseContext:
             for name in await held.let_go():
                 self._left_behind(name)
 
+    @property
+    def asked(self) -> Asked | None:
+        """What the body waits for, once it has been told to leave by `Parked`."""
+        return self._asked
+
     def finish(self) -> None:
-        """The body has returned. Raises DivergedAfterCrash where it did something else than before a crash."""
+        """The body has returned. Raises NodeError where it swallowed the signal to leave, and DivergedAfterCrash
+        where it did something else than the time before."""
+        if self._asked is not None and not self._stopped:
+            raise self._swallowed("went on to its end")
         if self._refusal is not None:
             raise self._refusal()
-        recorded = self._recorded
-        if recorded is not None and self._calls < len(recorded.calls):
-            missing = _spelled(recorded.calls[self._calls])
-            raise self._diverge(
-                f"the body of `{self.node_id}` ended after {_times(self._calls)} that emitted or closed, and before "
-                f"the crash it had then {missing}"
-            )
+        self._demand_all_repeated()
+
+    def leave(self, error: BaseException) -> None:
+        """The body has raised. Raises `Parked` where that is what it came to, and NodeError where it answered the
+        signal to leave with another error."""
+        if self._stopped:
+            return
+        if self._asked is None:
+            if isinstance(error, Parked):
+                raise NodeError(f"the body of `{self.node_id}` raises Parked without a wait") from error
+        elif isinstance(error, BaseExceptionGroup):
+            # A task group in the body wraps it.
+            if error.split(Parked)[1] is None:
+                raise Parked from None
+            raise self._swallowed(f"raised {type(error).__name__}") from error
+        elif isinstance(error, Exception):
+            raise self._swallowed(f"raised {type(error).__name__}: {error}") from error
+
+    def _swallowed(self, then: str) -> NodeError:
+        return NodeError(
+            f"the body of `{self.node_id}` caught the signal by which await_signal leaves it, and {then}; "
+            "nothing was registered to wait for",
+            hint="let `weft.Parked` pass: catch `Exception`, not `BaseException`, and do not return from `finally`",
+            retry=False,
+        )
 
     def end(self) -> None:
         """The body is over: whatever is left of it can do nothing any more."""
@@ -178,10 +200,6 @@ class BaseContext:
             self._refusal = self._ended
 
     # --- who am I -----------------------------------------------------------------------------------------
-
-    @property
-    def node_id(self) -> str:
-        return self.ports.node.id
 
     @property
     def node_type(self) -> str:
@@ -252,29 +270,6 @@ class BaseContext:
             if waiting is not None:
                 await waiting
 
-    def _repeat(self, before: Call, now: dict[str, Any]) -> None:
-        """A call that is on record: it must name the same ports. The recorded values stand."""
-        recorded = dict(before)
-        if recorded.keys() != now.keys() or any(
-            (recorded[port] is CLOSED) is not (now[port] is CLOSED) for port in now
-        ):
-            raise self._diverge(
-                f"`{self.node_id}` has {_spelled(tuple(now.items()))}, and before the crash it had "
-                f"{_spelled(before)} in that place"
-            )
-        for port, value in now.items():
-            if value is not CLOSED and not same(recorded[port], value):
-                self._remark(f"`{self.node_id}.{port}` came out differently after a crash; the value of before stands")
-
-    def _diverge(self, message: str) -> DivergedAfterCrash:
-        """The error for a body that does something else than before; it sticks, caught or not."""
-
-        def refusal() -> DivergedAfterCrash:
-            return DivergedAfterCrash(message, hint="take what may come out differently from `ctx.run`")
-
-        self._refusal = refusal
-        return refusal()
-
     # --- steering -----------------------------------------------------------------------------------------
 
     async def tag_execution(self, tags: Sequence[str]) -> None:
@@ -286,21 +281,36 @@ class BaseContext:
         names = _checked_tags([tags] if isinstance(tags, str) else tags)
         if not isinstance(stop_self, StopSelf):
             raise InputError(f"stop_tagged takes StopSelf.KEEP or StopSelf.INCLUDE, not {stop_self!r}")
-        position = self._position()
-        saved = None if self._recorded is None else self._recorded.outputs.get(position)
-        if saved is not None:
-            raise self._diverge(
-                f"`{self.node_id}` calls stop_tagged, and before the crash it had called run({saved.name!r}) "
-                "in that place"
-            )
-        await self._stop(position, names, stop_self is StopSelf.INCLUDE)
+        await self._stop(self._position("stop_tagged"), names, stop_self is StopSelf.INCLUDE)
+
+    async def start_run(
+        self, program: str, inputs: Mapping[str, Mapping[str, Any]] | None = None, *, tags: Sequence[str] = ()
+    ) -> RunRef:
+        self._demand_live()
+        if not isinstance(program, str) or not program:
+            raise InputError(f"start_run takes the path of a program, not {program!r}")
+        try:
+            given = encoded({node: dict(ports) for node, ports in (inputs or {}).items()}, self._limit)[0]
+        except (ValueError, TypeError, AttributeError) as error:
+            reason = error if type(error) is ValueError else "they are `{node: {port: value}}`"
+            raise InputError(f"the inputs that `{self.node_id}` gives to start_run cannot be used: {reason}") from None
+        names = _checked_tags(tags) if tags else []
+        position = self._position(START_RUN)
+        saved = self._saved(position)
+        if saved is None:
+            return RunRef(await self._start_run(position, program, given, names))
+        if saved.error is not None:
+            raise _run_failed(saved.error)
+        return RunRef(saved.value["run"])
 
     # --- saved outcomes -----------------------------------------------------------------------------------
 
     async def run(self, name: str, fn: Callable[[], Any]) -> Any:
         self._demand_live()
-        position = self._position()
-        saved = None if self._recorded is None else self._recorded.outputs.get(position)
+        if name == START_RUN:
+            raise NodeError(f"a saved outcome cannot be called {name}: that is the name of what ctx.start_run saves")
+        position = self._position("run", f"run({name!r})")
+        saved = self._saved(position)
         if saved is not None:
             if saved.error is not None:
                 raise _run_failed(saved.error)
@@ -331,10 +341,31 @@ class BaseContext:
             problem = NodeError(f"the result of run({name!r}) in `{self.node_id}` cannot be stored: {error}")
             return MISSING, None, failure_of(problem), problem
 
-    def _position(self) -> int:
-        position = self._positions
-        self._positions = position + 1
-        return position
+    # --- waiting ------------------------------------------------------------------------------------------
+
+    async def await_signal(self, wait: Any, timeout: timedelta | None = None) -> Any:
+        self._demand_live()
+        awaited = Awaited(wait, timeout)
+        if self._calls:
+            raise self._too_late()
+        position = self._position("await_signal", f"await_signal for {awaited}")
+        suspended = None if self._recorded is None else self._recorded.suspensions.get(position)
+        if suspended is not None:
+            if not awaited.like(suspended):
+                raise self._other_call(f"await_signal for {awaited}", f"await_signal for {described(suspended)}")
+            if suspended.outcome is not None:
+                return awaited.outcome(suspended.outcome)
+        elif self._recorded is not None and self._recorded.calls:
+            raise self._too_late()
+        self._asked = awaited.ask(position, self._limit, registered=suspended is not None)
+        self._refusal = Parked
+        raise Parked
+
+    def _too_late(self) -> NodeError:
+        return NodeError(
+            f"`{self.node_id}` has emitted or closed a port, and cannot wait any more",
+            hint="wait first: when the wait is over the body runs again from its top, and what was emitted stands",
+        )
 
     # --- stopping -----------------------------------------------------------------------------------------
 
@@ -417,37 +448,6 @@ class BaseContext:
             write(*what)
 
 
-async def run_body(node: type[Node], context: BaseContext) -> None:
-    """Run a body to its end and let go of what it held. Raises what the body raised.
-
-    A body that returns after a stop raises CancelledError: what it gave is dropped. One that raises
-    something else after a stop raises that; `context.is_cancelled()` tells the host.
-    """
-    body: Callable[[ExecutionContext], Awaitable[object]] = node().run
-    try:
-        result = await body(context)
-        if context.is_cancelled():
-            raise CancelledError
-        if result is not None:
-            raise NodeError(
-                f"the body of `{context.node_id}` returned {type(result).__name__}, which nobody would see",
-                hint="emit it: `await ctx.pulse_downstream(NodeOutput().set(port, value))`",
-            )
-        context.finish()
-    finally:
-        context.end()
-        if context.holds:
-            await context.release()
-
-
-def partly_happened(node_id: str) -> NodeError:
-    """The failure of a firing that a crash caught and that may not run a second time."""
-    return NodeError(
-        f"`{node_id}` was caught by a crash and may have partly happened; its type does not let it run again",
-        hint="look whether its effects are there, and start the run anew",
-    )
-
-
 def _run_failed(failure: Error) -> RunFailed:
     return RunFailed(
         failure["message"],
@@ -470,14 +470,3 @@ def _on_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _times(calls: int) -> str:
-    return "no call" if calls == 0 else "one call" if calls == 1 else f"{calls} calls"
-
-
-def _spelled(call: Call) -> str:
-    """As in: emitted `a` and closed `b`."""
-    emitted = ", ".join(f"`{port}`" for port, value in call if value is not CLOSED)
-    closed = ", ".join(f"`{port}`" for port, value in call if value is CLOSED)
-    return " and ".join([f"emitted {emitted}"] * bool(emitted) + [f"closed {closed}"] * bool(closed))

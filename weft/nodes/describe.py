@@ -18,6 +18,7 @@ from weft.lang.metadata import (
     OutputSpec,
     PortsFromConfig,
     PortTemplate,
+    Retry,
     Rule,
 )
 from weft.lang.types import STRING, ListOf
@@ -91,6 +92,7 @@ def _features(spec: NodeSpec) -> Json:
     features: Json = {
         "pure": spec.pure or None,
         "rerun": None if spec.rerun else False,
+        "retry": None if spec.retry is None else _retry(spec.retry),
         "hidden": spec.hidden or None,
         "castPorts": spec.cast_ports or None,
         "canAddInputPorts": True if created is not None else None,
@@ -101,6 +103,14 @@ def _features(spec: NodeSpec) -> Json:
         "portsFromConfig": None if spec.ports_from_config is None else _config(spec.ports_from_config),
     }
     return _without_defaults(features)
+
+
+def _retry(retry: Retry) -> Json:
+    return {
+        "attempts": retry.attempts,
+        "firstSecs": retry.first.total_seconds(),
+        "maxSecs": retry.max.total_seconds(),
+    }
 
 
 def _config(config: PortsFromConfig) -> Json:

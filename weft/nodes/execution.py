@@ -6,16 +6,18 @@ The engine and the author's test rig both stand behind it; what they share is in
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
+    from datetime import datetime, timedelta
 
     import httpx
 
     from weft.nodes.api import NodeOutput
     from weft.nodes.values import ValueBag
+    from weft.nodes.waits import AllOf, First, FirstOf, Form, RunRef, Timer, Webhook, WebhookRequest
 
 R = TypeVar("R")
 
@@ -47,8 +49,8 @@ class ExecutionContext(Protocol):
     """The firing that a body runs in, and everything it may do there.
 
     After a stop each awaited call raises `asyncio.CancelledError`, also when the body swallowed the first.
-    After a crash the body runs again from its top: `run`, `stop_tagged`, emissions, closures and log lines
-    are told apart by their position, so calls that were saved are not repeated.
+    After a crash or a wait the body runs again from its top: `run`, `await_signal`, `start_run`, `stop_tagged`,
+    emissions, closures and log lines are told apart by their position, so calls that were saved are not repeated.
     """
 
     @property
@@ -86,6 +88,36 @@ class ExecutionContext(Protocol):
 
         A failure is saved and raised again as `RunFailed`, the first time and every time. The result must be
         storable JSON. The name is a label; what counts is the position among the calls of the body.
+        """
+
+    @overload
+    async def await_signal(self, wait: Form, timeout: timedelta | None = None) -> dict[str, Any]: ...
+    @overload
+    async def await_signal(self, wait: Timer) -> datetime: ...
+    @overload
+    async def await_signal(self, wait: Webhook, timeout: timedelta | None = None) -> WebhookRequest: ...
+    @overload
+    async def await_signal(self, wait: RunRef, timeout: timedelta | None = None) -> dict[str, Any]: ...
+    @overload
+    async def await_signal(self, wait: FirstOf, timeout: timedelta | None = None) -> First: ...
+    @overload
+    async def await_signal(self, wait: AllOf, timeout: timedelta | None = None) -> list[Any]: ...
+    async def await_signal(self, wait: Any, timeout: timedelta | None = None) -> Any:
+        """What the wait gives, once it is over. Until then the firing holds nothing: the body leaves here, by an
+        exception that it must let pass, and runs again from its top.
+
+        What each wait gives stands with its class. With a `timeout`, counted from the first time that the body
+        comes here, it raises WaitTimedOut; a timer is over at its own time. A form that a person skips ends
+        the firing as skipped. Raises NodeError once the firing has emitted or closed a port.
+        """
+
+    async def start_run(
+        self, program: str, inputs: Mapping[str, Mapping[str, Any]] | None = None, *, tags: Sequence[str] = ()
+    ) -> RunRef:
+        """Start a run of another program, which ends with this one at the latest; returns once it is stored.
+
+        `program` is a path from the project's root; `inputs` is `{node: {port: value}}`, each filling an unwired
+        input of a top-level node. Await the RunRef for its end. Raises NodeError where it cannot be started.
         """
 
     def is_cancelled(self) -> bool:

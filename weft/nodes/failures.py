@@ -49,6 +49,11 @@ def failure_of(error: BaseException) -> dict[str, Any]:
     return failure
 
 
+def is_worth_another_try(error: BaseException) -> bool:
+    """Whether a node's `retry` covers this failure: any but a cancellation and what says `retry=False`."""
+    return isinstance(error, Exception) and not (isinstance(error, NodeError) and not error.retry)
+
+
 def own_traceback(error: BaseException) -> str | None:
     """The traceback with its causes, without the frames of weft and of libraries; None if none is left."""
     try:

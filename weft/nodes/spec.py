@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from typing import Any, NoReturn, get_type_hints
+from datetime import timedelta
+from typing import Any, Final, NoReturn, get_type_hints
 
 from weft.lang.graph import MISSING, Domain
 from weft.lang.metadata import (
@@ -22,6 +23,7 @@ from weft.lang.metadata import (
     OutputSpec,
     PortsFromConfig,
     PortTemplate,
+    Retry,
 )
 from weft.lang.types import Type
 from weft.lang.values import misfit, outside
@@ -34,6 +36,8 @@ RESERVED_TYPES = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut", "Passt
 _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+LONGEST_WAIT: Final = timedelta(days=366)
+"""Between two tries of a body."""
 _SPEC = "__weft_spec__"
 _NULL_DEFAULT = "a port that may have no value is `Port(required=False)`; one that takes null is `T | None`"
 
@@ -83,6 +87,7 @@ class _Reader:
             cast_ports=self.node.cast_ports,
             pure=self.node.pure,
             rerun=self.node.rerun,
+            retry=self._retry(),
             hidden=self.node.hidden,
             rules=tuple(self.node.validate),
         )
@@ -105,6 +110,19 @@ class _Reader:
             self.fail(f"{self.name} has no body", hint="write `async def run(self, ctx)`")
         if not inspect.iscoroutinefunction(self.node.run):
             self.fail(f"the body of {self.name} is not async", part=("run",), hint="write `async def run(self, ctx)`")
+
+    def _retry(self) -> Retry | None:
+        retry = self.node.retry
+        if retry is None:
+            return None
+        if not isinstance(retry, Retry):
+            self.fail(f"retry is a Retry, not {retry!r}", part=("retry",), hint="write `retry = Retry(attempts=3)`")
+        if isinstance(retry.attempts, bool) or not isinstance(retry.attempts, int) or retry.attempts < 1:
+            self.fail("a node is tried at least once: `attempts` is a whole number from 1", part=("retry",))
+        for name, wait in (("first", retry.first), ("max", retry.max)):
+            if not isinstance(wait, timedelta) or not timedelta(0) <= wait <= LONGEST_WAIT:
+                self.fail(f"`{name}` of retry is a timedelta from 0 to a year, not {wait!r}", part=("retry",))
+        return retry
 
     def _check_names(self, spec: NodeSpec) -> None:
         if any(isinstance(group, str) for group in self.node.one_of_required):

@@ -16,13 +16,16 @@ from uuid import uuid4
 from weft.errors import InputError
 from weft.flow.events import RunOutput
 from weft.flow.firing import CLOSED, Call
+from weft.flow.suspension import Suspension
 from weft.lang.graph import MISSING
 from weft.nodes.api import Node, node_class
-from weft.nodes.context import BaseContext, partly_happened, run_body
+from weft.nodes.body import run_body
+from weft.nodes.context import BaseContext
 from weft.nodes.execution import StopSelf
 from weft.nodes.failures import failure_of
 from weft.nodes.held import close_http_client
 from weft.nodes.ports import Emission, NodePorts, encoded
+from weft.nodes.record import partly_happened
 from weft.nodes.spec import spec_of
 from weft.testing.node import compiled
 from weft.testing.outcome import Failure, Outcome
@@ -160,6 +163,7 @@ class _Record:
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.outputs: dict[int, RunOutput] = {}
+        self.suspensions: dict[int, Suspension] = {}
         self.logged = 0
         self.tags: list[list[str]] = []
         self.stops: dict[int, tuple[list[str], bool]] = {}
@@ -169,6 +173,7 @@ class _Record:
         """As another process would read it."""
         other = _Record()
         other.calls, other.outputs, other.logged = list(self.calls), dict(self.outputs), self.logged
+        other.suspensions = dict(self.suspensions)
         return other
 
 

@@ -149,7 +149,7 @@ async def test_a_value_that_differs_after_a_crash_is_noted(rig: Rig) -> None:
     rig.crash_after(1)
     outcome = await rig.run(Counts)
     assert outcome.outputs == {"n": 1}
-    assert outcome.remarks == ["`counts.n` came out differently after a crash; the value of before stands"]
+    assert outcome.remarks == ["`counts.n` came out differently than before; the first value stands"]
 
 
 async def test_a_crash_runs_no_finally_before_the_next_attempt(rig: Rig) -> None:
