@@ -277,7 +277,7 @@ async def test_race_27_the_owner_finds_a_notice_and_nobody_else_does(world: Worl
     await world.cancel(owned, queued)
     async with world.db.connection() as conn:
         assert await workers.notices(conn, uuid4()) == []
-        assert await workers.notices(conn, world.worker) == [(world.project, owned)]
+        assert await workers.notices(conn, world.worker) == [(world.project, owned, "ended")]
         assert await workers.notices(conn, world.worker) == []
         status = await runs.status(conn, world.project, owned)
     assert status is not None
@@ -304,7 +304,7 @@ async def test_race_28_a_run_that_was_just_claimed_is_ended_under_its_new_owner(
             await claim.commit()
             [ended] = await cancelling
         assert ended.worker == world.worker
-        assert await workers.notices(watch, world.worker) == [(world.project, run)]
+        assert await workers.notices(watch, world.worker) == [(world.project, run, "ended")]
         late = world.write(run, LogLine("n", (), "info", "x"), lease=claimed.lease)
         assert await journal.append(watch, world.worker, [late]) == {}
 

@@ -111,12 +111,12 @@ async def test_race_57_reading_events_after_a_number_misses_none_that_commits_la
     async with world.beside() as late, world.beside() as waiter, world.beside() as reader:
         transaction = late.transaction()
         await transaction.start()
-        assert await journal.append(late, world.worker, [world.write(run, line("late"))]) == {run: 3}
+        assert await journal.append(late, world.worker, [world.write(run, line("late"))]) == {run: (3, False)}
         write = world.write(run, line("next"))
         async with blocking(reader, waiter, journal.append_alone(waiter, world.worker, write)) as waiting:
             assert await journal.read(reader, world.project, run, 1) == []
             await transaction.commit()
-            assert await waiting == 4
+            assert await waiting == (4, False)
         rows = await journal.read(reader, world.project, run, 1)
     assert [json.loads(row.events)[0]["text"] for row in rows] == ["late", "next"]
 
@@ -135,7 +135,7 @@ async def test_append_alone_tries_again_when_a_lock_is_not_had_in_time(world: Wo
             while len(starts) < 3:
                 starts.add(await watch.fetchval(query, waiter.get_server_pid()))
             await transaction.rollback()
-            assert await task == 3
+            assert await task == (3, False)
 
 
 async def test_a_terminal_event_is_the_last_of_its_batch(world: World) -> None:

@@ -97,12 +97,15 @@ class World:
         return Write(self.project, run, 1, whole, "[]", "completed")
 
     async def append(self, *writes: Write) -> dict[UUID, int]:
+        """The number of the next event of each run that was written."""
         async with self.db.connection() as conn:
-            return await journal.append(conn, self.worker, writes)
+            saved = await journal.append(conn, self.worker, writes)
+        return {run: each.next_seq for run, each in saved.items()}
 
     async def finish(self, run: UUID) -> int | None:
         async with self.db.connection() as conn:
-            return await journal.append_alone(conn, self.worker, self.last_write(run))
+            saved = await journal.append_alone(conn, self.worker, self.last_write(run))
+        return None if saved is None else saved.next_seq
 
     async def tag(self, run: UUID, *names: str, project: int | None = None) -> bool:
         async with self.db.transaction() as conn:

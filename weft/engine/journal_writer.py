@@ -125,7 +125,8 @@ class JournalWriter:
                 rest = [write for write in writes if write.run not in known]
                 if not rest:
                     return known
-                return known | await journal.append(self._connection, self._worker, rest)
+                saved = await journal.append(self._connection, self._worker, rest)
+                return known | {run: each.next_seq for run, each in saved.items()}
             except CONNECTION_LOST as error:
                 log.warning("store lost, trying again", error=str(error), runs=len(writes))
                 if self._connection is not None:
@@ -152,13 +153,13 @@ class JournalWriter:
         task.add_done_callback(self._alone.discard)
 
     async def _write_alone(self, author: Author, write: Write) -> None:
-        next_seq = await retrying(
+        saved = await retrying(
             self._database, lambda connection: journal.append_alone(connection, self._worker, write)
         )
         self._busy.discard(author)
-        if next_seq is None:
+        if saved is None:
             self._waiting.pop(author, None)
             author.refused(write)
         else:
-            author.saved(write, next_seq)
+            author.saved(write, saved.next_seq)
         self._wake.set()

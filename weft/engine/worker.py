@@ -316,8 +316,9 @@ class Worker:
             with anyio.move_on_after(LOOK_AGAIN):
                 await self._notices_now.wait()
             self._notices_now.clear()
-            for _project, run in await retrying(self.database, lambda c: workers.notices(c, self.id)):
-                self._stop_here(run)
+            for told in await retrying(self.database, lambda c: workers.notices(c, self.id)):
+                if told.kind == "ended":
+                    self._stop_here(told.run)
 
     async def renew_loop(self) -> None:
         while True:

@@ -41,10 +41,10 @@ log = get_logger("weft.store")
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`ready`: a run of the project can be claimed. `ended`: the run has ended under the worker. `stop`: one is
-    queued."""
+    """`ready`: a run of the project can be claimed. `ended`: the run has ended under the worker. `answered`: a wait
+    of the run has ended under it. `stop`: one is queued. `due`: something of the project has just become due."""
 
-    kind: Literal["ready", "ended", "stop"]
+    kind: Literal["ready", "ended", "answered", "stop", "due"]
     project: int
     run: UUID | None = None
     worker: UUID | None = None
@@ -57,7 +57,7 @@ def _encode(notice: Notice) -> str:
 def _decode(line: str) -> Notice | None:
     """None for what a newer weft may say."""
     match line.split(" "):
-        case ["ready" | "ended" | "stop" as kind, project, run, worker]:
+        case ["ready" | "ended" | "answered" | "stop" | "due" as kind, project, run, worker]:
             return Notice(
                 kind,
                 int(project),

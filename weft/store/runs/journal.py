@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from weft.store.pool import Connection
 from weft.store.runs.packing import as_row, fits_one_row, pack
+from weft.store.runs.waits import NewWait, wait_columns
 from weft.store.sql import load
 
 _SQL = load(__name__)
@@ -26,7 +27,9 @@ class Write:
 
     `ends` makes it the run's last: its events then end with the terminal one, and `error` says why it failed.
     `after` is the number of the last event known to be saved, for whoever must find out what a lost
-    connection has saved.
+    connection has saved. `waits` are registered and the waits of the tokens `forget` erased with it. A write that
+    `parks` lets the run go, to wait: if no other event came after `after`; it may consist of nothing else. One
+    that ends the run has none of these: the end erases all waits.
     """
 
     project: int
@@ -37,6 +40,20 @@ class Write:
     ends: Literal["completed", "failed"] | None = None
     error: str | None = None
     after: int = 0
+    waits: Sequence[NewWait] = ()
+    forget: Sequence[str] = ()
+    parks: bool = False
+
+    @property
+    def is_about_waits(self) -> bool:
+        return self.ends is None and bool(self.parks or self.waits or self.forget)
+
+
+class Saved(NamedTuple):
+    """A write that was committed: the number of the run's next event, and whether the run is now parked, and free."""
+
+    next_seq: int
+    parked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +66,24 @@ class JournalRow:
     events: str
 
 
-async def append(conn: Connection, worker: UUID, writes: Sequence[Write]) -> dict[UUID, int]:
-    """Commits what many runs have to write, at most one write a run, in one statement that commits by itself.
+async def append(conn: Connection, worker: UUID, writes: Sequence[Write]) -> dict[UUID, Saved]:
+    """Commits what many runs have to write, at most one write a run, in one statement that commits by itself; in two
+    where some runs end and others wait.
 
-    Returns the number of the next event of each run that was written. A run that is missing is locked by
-    somebody, is no longer the worker's at that lease, has ended, or would end with children below it: try it
-    with `append_alone`.
+    A run that is missing in the answer is locked by somebody, is no longer the worker's at that lease, has ended, or
+    would end with children below it: try it with `append_alone`.
     """
-    return await _append(conn, worker, writes, False)
+    if not any(write.is_about_waits for write in writes):
+        return await _append(conn, worker, writes, False)
+    saved = await _append_waiting(conn, worker, [write for write in writes if write.ends is None])
+    if last := [write for write in writes if write.ends is not None]:
+        saved |= await _append(conn, worker, last, False)
+    return saved
 
 
-async def append_alone(conn: Connection, worker: UUID, write: Write) -> int | None:
-    """The same for one run, waiting for its locks. Returns the number of its next event, or None: the worker
-    has lost it, or it would end with children below it, which `scopes.end_owned` does.
+async def append_alone(conn: Connection, worker: UUID, write: Write) -> Saved | None:
+    """The same for one run, waiting for its locks. None: the worker has lost it, or it would end with children below
+    it, which `scopes.end_owned` does.
 
     Opens its own transaction. It may wait for as long as somebody else is ending the tree that the run is in.
     """
@@ -81,7 +103,23 @@ async def append_last(conn: Connection, worker: UUID, write: Write) -> bool:
     return bool(await _append(conn, worker, [write], True))
 
 
-async def _append(conn: Connection, worker: UUID, writes: Sequence[Write], nothing_below: bool) -> dict[UUID, int]:
+async def _append_waiting(conn: Connection, worker: UUID, writes: Sequence[Write]) -> dict[UUID, Saved]:
+    forgotten = [(owner, token) for owner, write in enumerate(writes, start=1) for token in write.forget]
+    written = await conn.fetch(
+        _SQL.append_waiting,
+        worker,
+        *_columns(writes),
+        [write.parks for write in writes],
+        [write.after for write in writes],
+        *_rows(writes),
+        *wait_columns(write.waits for write in writes),
+        [owner for owner, _ in forgotten],
+        [token for _, token in forgotten],
+    )
+    return _saved(written)
+
+
+async def _append(conn: Connection, worker: UUID, writes: Sequence[Write], nothing_below: bool) -> dict[UUID, Saved]:
     if any(write.ends is not None for write in writes):
         written = await conn.fetch(
             _SQL.append_ending,
@@ -106,7 +144,11 @@ async def _append(conn: Connection, worker: UUID, writes: Sequence[Write], nothi
         )
     else:
         written = await conn.fetch(_SQL.append, worker, *_columns(writes), *_rows(writes))
-    return {row["run"]: row["next_seq"] for row in written}
+    return _saved(written)
+
+
+def _saved(written: Sequence[Any]) -> dict[UUID, Saved]:
+    return {run: Saved(next_seq, parked) for run, next_seq, parked in written}
 
 
 def _columns(writes: Sequence[Write]) -> tuple[list[Any], ...]:

@@ -20,8 +20,8 @@ from weft.flow.events import (
     ExecutionFailed,
     NodeCancelled,
     encode,
-    to_json,
 )
+from weft.flow.texts import to_json
 from weft.store.pool import Connection
 from weft.store.runs import journal
 from weft.store.runs.journal import Write
@@ -181,7 +181,7 @@ async def due_deadlines(conn: Connection, limit: int) -> list[tuple[int, UUID]]:
 
 
 async def next_due(conn: Connection) -> timedelta | None:
-    """How long until the next deadline or queued stop, by the store's clock; zero or less when it is due,
-    None for never."""
+    """How long until something is due: a deadline, a queued stop, a wait, a run that others may wait for. By the
+    store's clock; zero or less when it is due, None for never."""
     left: timedelta | None = await conn.fetchval(_SQL.next_due)
     return left

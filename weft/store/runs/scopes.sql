@@ -37,6 +37,13 @@ WITH ending AS MATERIALIZED (
 ), ended_scopes AS (
     UPDATE scopes AS s SET ended_at = now.at, ended_by = e.by FROM ending AS e, now
     WHERE s.project = $1 AND s.id = e.run
+    RETURNING s.id, s.parent, s.ended_by
+), told AS (
+    -- What ends with the run above it has nobody left to tell.
+    INSERT INTO outbox (project, run, due)
+    SELECT $1, s.id, now.at FROM ended_scopes AS s, now WHERE s.parent IS NOT NULL AND s.id = s.ended_by
+), erased AS (
+    DELETE FROM waits AS w USING ending AS e WHERE w.project = $1 AND w.run = e.run
 ), untagged AS (
     UPDATE tags AS t SET live = false FROM ending AS e WHERE t.project = $1 AND t.run = e.run
 )
@@ -55,5 +62,7 @@ LIMIT $1
 -- name: next_due
 SELECT least(
     (SELECT min(effective_deadline) FROM scopes WHERE effective_deadline IS NOT NULL AND ended_at IS NULL),
-    (SELECT min(due) FROM stops WHERE state = 'queued')
+    (SELECT min(due) FROM stops WHERE state = 'queued'),
+    (SELECT min(due) FROM waits WHERE due IS NOT NULL),
+    (SELECT min(due) FROM outbox)
 ) - weft_now()

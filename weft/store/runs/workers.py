@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from weft.store.beside import beside
@@ -35,6 +35,14 @@ class Alive:
     host: str
     pid: int
     started_at: datetime
+
+
+class Told(NamedTuple):
+    """`ended`: the run has ended under its worker. `answered`: a wait of the run has ended, and its journal says so."""
+
+    project: int
+    run: UUID
+    kind: Literal["ended", "answered"]
 
 
 async def register(
@@ -77,9 +85,9 @@ async def alive(conn: Connection, project: int) -> list[Alive]:
     return [Alive(*row) for row in await conn.fetch(_SQL.alive, project)]
 
 
-async def notices(conn: Connection, worker: UUID) -> list[tuple[int, UUID]]:
-    """Takes what the worker must hear: project and run of what ended under it."""
-    return [(row["project"], row["run"]) for row in await conn.fetch(_SQL.notices, worker)]
+async def notices(conn: Connection, worker: UUID) -> list[Told]:
+    """Takes what the worker must hear: what ended under it, and what of its own was answered."""
+    return [Told(*row) for row in await conn.fetch(_SQL.notices, worker)]
 
 
 # --- death ------------------------------------------------------------------------------------------------

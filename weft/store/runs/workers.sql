@@ -94,7 +94,7 @@ DELETE FROM workers WHERE ended_at < (SELECT weft_now()) - interval '1 day'
 
 -- name: notices
 -- Step 4.
-DELETE FROM notices WHERE worker = $1 RETURNING project, run
+DELETE FROM notices WHERE worker = $1 RETURNING project, run, kind
 
 -- name: alive
 SELECT id, number, name, host, pid, started_at FROM workers
