@@ -174,8 +174,9 @@ class BaseContext(Repeated):
         """The body has raised. Raises `Parked` where that is what it came to, and NodeError where it answered the
         signal to leave with another error."""
         if self._stopped:
-            return
-        if self._asked is None:
+            if isinstance(error, Parked):
+                raise CancelledError from None
+        elif self._asked is None:
             if isinstance(error, Parked):
                 raise NodeError(f"the body of `{self.node_id}` raises Parked without a wait") from error
         elif isinstance(error, BaseExceptionGroup):

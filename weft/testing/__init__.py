@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from weft.flow.firing import CLOSED as CLOSED
     from weft.testing.outcome import Failure as Failure
     from weft.testing.outcome import Outcome as Outcome
+    from weft.testing.outcome import StartedRun as StartedRun
     from weft.testing.rig import Rig as Rig
     from weft.testing.server import Request as Request
 
@@ -16,6 +17,7 @@ _HOME_OF = {
     "Failure": "weft.testing.outcome",
     "Outcome": "weft.testing.outcome",
     "Request": "weft.testing.server",
+    "StartedRun": "weft.testing.outcome",
     "Rig": "weft.testing.rig",
 }
 

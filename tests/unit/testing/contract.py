@@ -21,7 +21,8 @@ from weft import ExecutionContext, InputError, Node, NodeError, NodeOutput, RunF
 @dataclass
 class Seen:
     """What a firing left, as its record tells it. `failed` is message and type; `closed` are the ports that
-    never carried a value; `stops` are tag and whether the asker is included."""
+    never carried a value; `stops` are tag and whether the asker is included. `waits` are kind and spec of each that
+    was registered, in order, `waiting` the kinds of those that are still open."""
 
     outputs: dict[str, Any] = field(default_factory=dict)
     closed: list[str] = field(default_factory=list)
@@ -33,6 +34,13 @@ class Seen:
     tags: list[list[str]] = field(default_factory=list)
     stops: list[tuple[str, bool]] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
+    waits: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    skipped: bool = False
+
+
+SKIPPED, NOTHING = object(), object()
+"""Signals: a person skips the form; nothing comes, and the time goes on."""
 
 
 class Host(Protocol):
@@ -45,10 +53,13 @@ class Host(Protocol):
         wired: Sequence[str] | None = None,
         crash_after: int | None = None,
         stop_when: asyncio.Event | None = None,
+        signals: Sequence[Any] = (),
     ) -> Seen:
         """One firing. `crash_after`: the process dies after that many stored effects (emissions, closures,
-        tags, stops, saved outcomes; with fewer, before the end is stored) and the body runs again.
-        `stop_when`: the run is stopped once the body sets this."""
+        tags, stops, saved outcomes, child runs, waits; with fewer, before the end is stored) and the body runs again.
+        `stop_when`: the run is stopped once the body sets this. `signals` end the firing's waits in their order:
+        answers to a form, the body of a request, the end of a run, SKIPPED or NOTHING; without one the time goes on
+        to the next timer or time-out, and where there is none, the firing is left waiting."""
 
 
 class _OneOutput(Node):

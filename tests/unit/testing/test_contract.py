@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.testing.contract import ContextContract, Host, Seen
+from tests.unit.testing.contract import NOTHING, SKIPPED, ContextContract, Host, Seen
+from tests.unit.testing.wait_contract import WaitContract
 from weft import Node, StopSelf
 from weft.testing import Rig
 
@@ -26,7 +27,15 @@ class RigHost:
         wired: Sequence[str] | None = None,
         crash_after: int | None = None,
         stop_when: asyncio.Event | None = None,
+        signals: Sequence[Any] = (),
     ) -> Seen:
+        for signal in signals:
+            if signal is SKIPPED:
+                self.rig.skip()
+            elif signal is NOTHING:
+                self.rig.time_out()
+            else:
+                self.rig.signal(signal)
         if crash_after is not None:
             self.rig.crash_after(crash_after)
         running = self.rig.start(node, inputs, outputs=outputs, wired=wired)
@@ -46,10 +55,13 @@ class RigHost:
             tags=self.rig.execution_tags,
             stops=[(tag, stop is StopSelf.INCLUDE) for tag, stop in self.rig.stops],
             left_behind=outcome.left_behind,
+            waits=[(wait["kind"], wait["spec"]) for wait in outcome.waits],
+            waiting=[wait["kind"] for wait in outcome.waiting],
+            skipped=outcome.skipped,
         )
 
 
-class TestTheRig(ContextContract):
+class TestTheRig(ContextContract, WaitContract):
     @pytest.fixture
     def host(self, rig: Rig) -> Host:
         return RigHost(rig)
