@@ -9,15 +9,18 @@ this process drives (`worker`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from weft.engine.context import RunContext
 from weft.engine.journal_writer import JournalWriter
 from weft.engine.programs import ReadyProgram
-from weft.errors import InputError, NodeError
+from weft.engine.suspending import Registrar
+from weft.engine.unsaved import Unsaved
+from weft.errors import InputError, NodeError, Parked
 from weft.flow.events import (
     Event,
     ExecutionCompleted,
@@ -29,14 +32,17 @@ from weft.flow.events import (
     NodeResumed,
     NodeSkipped,
     NodeStarted,
+    NodeSuspended,
+    SuspensionResolved,
     encode,
 )
-from weft.flow.state import Kick, RunState, Skip, Start
+from weft.flow.state import Kick, Resume, RunState, Skip, Start
 from weft.log import get_logger
 from weft.nodes.body import run_body
 from weft.nodes.failures import failure_of
 from weft.nodes.record import partly_happened
-from weft.store.runs.journal import Write
+from weft.nodes.suspending import Asked
+from weft.store.runs.journal import Saved, Write
 from weft.store.runs.runs import Fence
 
 LOOK_WHETHER_ENDED = 1.0
@@ -67,6 +73,7 @@ class Host(Protocol):
 
     writer: JournalWriter
     value_limit: int
+    secret: bytes
 
     async def tag(self, fence: Fence, tags: Sequence[str], event: str) -> None:
         """Label the run and save the event. `FenceLost` and `RunEnded` where it is no longer ours to label."""
@@ -84,6 +91,18 @@ class Host(Protocol):
 
     def finished(self, execution: Execution, end: End | None) -> None:
         """The run left this process: with its end, or None when it went on elsewhere or was ended by others."""
+
+    def parked(self, execution: Execution) -> None:
+        """The run waits for something, and holds nothing here any more."""
+
+    async def journal_after(self, fence: Fence, after: int) -> list[Event]:
+        """The run's saved events numbered above `after`."""
+
+    def keep(self, work: Awaitable[Any]) -> None:
+        """Let this go on by itself."""
+
+    def now(self) -> datetime:
+        """The store's clock, by which waits are due."""
 
     def aftermath(self, fence: Fence, event: Event) -> None:
         """Something came after the run had ended."""
@@ -103,14 +122,14 @@ class Execution:
         self.fence: Fence | None = None
         self.bodies: dict[Key, asyncio.Task[None]] = {}
         self.contexts: dict[Key, RunContext] = {}
-        self._events: list[Event] = []
-        self._encoded: list[str] = []
-        self._starting: list[Key] = []
-        self._flushes: list[asyncio.Future[None]] = []
-        self._in_write: tuple[list[Event], list[Key], list[asyncio.Future[None]]] | None = None
+        self.snapshot_after = 0
+        self._unsaved = Unsaved()
+        self._in_write: Unsaved | None = None
         self._ends: OwnEnd | None = None
         self._advance_asked = False
         self._again: set[Key] = set()
+        self._elsewhere: set[int] = set()
+        self._catching_up = False
 
     @property
     def run(self) -> UUID:
@@ -126,10 +145,8 @@ class Execution:
         """The first events of a run that does not exist yet, encoded: they are saved with its start."""
         self._record(first)
         self._settle()
-        encoded, self._encoded = self._encoded, []
-        self._in_write = (self._events, self._starting, [])
-        self._events, self._starting = [], []
-        return encoded
+        self._in_write, self._unsaved = self._unsaved, Unsaved()
+        return self._in_write.encoded
 
     def born(self, fence: Fence, saved: int) -> None:
         """The start is saved: the run exists, is ours, and goes on."""
@@ -138,18 +155,19 @@ class Execution:
         self._release()
         self._advance()
 
-    def replay(self, fence: Fence, events: Sequence[Event], next_seq: int) -> None:
-        """Go on with a run that others began: fold its journal, run again what was under way."""
+    def replay(self, fence: Fence, state: RunState, events: Sequence[Event], next_seq: int) -> None:
+        """Go on with a run that others began: fold what came after `state`, run again what was under way."""
         self.fence = fence
         self.next_seq = next_seq
+        self.state = state
         for event in events:
-            self.state.apply(event)
-        for key in list(self.state.running):
+            state.apply(event)
+        for key in list(state.running):
             runtime = self.program.node(key[0])
             if runtime.rerun:
                 self._record(NodeResumed(*key, token=None))
                 self._again.add(key)
-                self._starting.append(key)
+                self._unsaved.starting.append(key)
             else:
                 self._record(NodeFailed(*key, error=failure_of(partly_happened(key[0]))))
         self._advance()
@@ -171,8 +189,9 @@ class Execution:
 
     def _record(self, event: Event) -> None:
         self.state.apply(event)
-        self._events.append(event)
-        self._encoded.append(encode(event))
+        unsaved = self._unsaved
+        unsaved.events.append(event)
+        unsaved.encoded.append(encode(event))
 
     def _settle(self) -> None:
         """Turn all that is due into events, until nothing is."""
@@ -184,7 +203,12 @@ class Execution:
                     if self.fence is not None and self.program.node(node).pure:
                         self._start_body((node, frames))
                     else:
-                        self._starting.append((node, frames))
+                        self._unsaved.starting.append((node, frames))
+                elif type(step) is Resume:
+                    # Its start is saved already: this is one more turn of the same firing.
+                    self._record(NodeResumed(node, frames, step.token))
+                    self._again.add((node, frames))
+                    self._start_body((node, frames))
                 elif type(step) is Kick:
                     self._record(NodeKicked(node, frames))
                 elif type(step) is Skip:
@@ -199,8 +223,13 @@ class Execution:
                     self._end_with(outcome.error)
         except Exception as error:
             self._break(error)
-        if self._encoded or self._starting or self._flushes:
+        if self._unsaved or self._can_park:
             self.host.writer.submit(self)
+
+    @property
+    def _can_park(self) -> bool:
+        """Nothing of the run can go on here until one of its waits ends."""
+        return self.state.idle and not (self.bodies or self.draining or self._catching_up or self.stopped)
 
     def _end_with(self, error: str | None) -> None:
         if error is None:
@@ -215,8 +244,8 @@ class Execution:
         log.exception("a fault of weft's own ended a run", run=str(self.fence and self.fence.run))
         for task in self.bodies.values():
             task.cancel()
-        self._starting = []
-        for key in list(self.state.running):
+        self._unsaved.starting.clear()
+        for key in [*self.state.running, *self.state.parked]:
             self._record(NodeFailed(*key, error={"message": "the run broke", "type": type(error).__name__}))
         self._end_with(f"a fault of weft's own: {type(error).__name__}: {error}")
 
@@ -226,36 +255,64 @@ class Execution:
         assert self.fence is not None and self._in_write is None
         if self.stopped:
             return None
-        if not self._encoded:
-            self._in_write = ([], self._starting, self._flushes)
-            self._starting, self._flushes = [], []
+        unsaved, self._unsaved = self._unsaved, Unsaved()
+        self._in_write = unsaved
+        parks = self._can_park and not unsaved.starting
+        if not unsaved.encoded and not parks:
             self._release()
             return None
         ends = self._ends
-        write = Write(
+        return Write(
             project=self.fence.project,
             run=self.fence.run,
             lease=self.fence.lease,
-            events=self._encoded,
+            events=unsaved.encoded,
             open_firings=self.state.open_text(),
             ends=ends.status if ends else None,
             error=ends.error if ends else None,
             after=self.next_seq - 1,
+            waits=unsaved.waits,
+            parks=parks,
         )
-        self._in_write = (self._events, self._starting, self._flushes)
-        self._events, self._encoded, self._starting, self._flushes = [], [], [], []
-        return write
 
-    def saved(self, write: Write, next_seq: int) -> None:
-        self.next_seq = next_seq
+    def saved(self, write: Write, saved: Saved) -> None:
+        between = range(write.after + 1, saved.next_seq)
+        elsewhere = self._elsewhere.intersection(between)
+        self._elsewhere -= elsewhere
+        others_wrote = len(between) != len(write.events) + len(elsewhere)
+        self.next_seq = saved.next_seq
         if self.stopped:
             self._in_write = None
-        elif write.ends is not None:
-            self._release()
+            return
+        self._release()
+        if write.ends is not None:
             self.stopped = True
             self.host.finished(self, End(write.ends, error=write.error))
-        else:
-            self._release()
+        elif saved.parked:
+            self.stopped = True
+            self.host.parked(self)
+        elif others_wrote:
+            self.catch_up(write.after)
+
+    def wrote_elsewhere(self, number: int) -> None:
+        """An event of this run's own that the writer did not write: its number, so that nobody takes it for another's."""
+        self._elsewhere.add(number)
+
+    def catch_up(self, after: int | None = None) -> None:
+        """Others wrote to the journal: an answer came. Read it, and go on with what it makes due."""
+        if not self._catching_up and not self.stopped:
+            self._catching_up = True
+            self.host.keep(self._catch_up(self.next_seq - 1 if after is None else after))
+
+    async def _catch_up(self, after: int) -> None:
+        try:
+            for event in await self.host.journal_after(self.owned(), after):
+                if isinstance(event, SuspensionResolved) and not self._over:
+                    self.state.apply(event)
+        finally:
+            self._catching_up = False
+        if not self.stopped:
+            self._advance()
 
     def refused(self, write: Write) -> None:
         """The run is no longer ours: it ended, or another worker has it. Nothing of this write was saved."""
@@ -268,24 +325,21 @@ class Execution:
         if self.stopped:
             raise asyncio.CancelledError
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._flushes.append(done)
+        self._unsaved.flushes.append(done)
         self.host.writer.submit(self)
         await done
 
     def _release(self) -> None:
         """What was under way is saved: show it, start the bodies that waited for it, tell who waited."""
         assert self.fence is not None and self._in_write is not None
-        events, starting, flushes = self._in_write
-        self._in_write = None
-        if events:
-            self.host.shown(self.fence.run, events)
-        for key in starting:
+        saved, self._in_write = self._in_write, None
+        if saved.events:
+            self.host.shown(self.fence.run, saved.events)
+        for key in saved.starting:
             if self.draining:
                 break
             self._start_body(key)
-        for done in flushes:
-            if not done.done():
-                done.set_result(None)
+        saved.told()
 
     # --- bodies -------------------------------------------------------------------------------------------
 
@@ -294,27 +348,57 @@ class Execution:
         self.bodies[key] = task
 
     async def _body(self, key: Key) -> None:
-        failure: dict[str, Any] | None = None
+        error: BaseException | None = None
+        asked: Asked | None = None
         try:
             await self._run_body(key)
+        except Parked:
+            asked = self.contexts[key].asked
         except asyncio.CancelledError:
-            if self._over:
+            if self._over or self.draining:
                 return
-            failure = {
-                "message": "the body was cancelled from inside, not by a stop",
-                "type": "CancelledError",
-            }
-        except (Exception, SystemExit) as error:
-            failure = failure_of(error)
+            error = NodeError("the body was cancelled from inside, not by a stop")
+        except (Exception, SystemExit) as raised:
+            error = raised
         finally:
             self.contexts.pop(key, None)
             self.bodies.pop(key, None)
-        event = NodeCompleted(*key) if failure is None else NodeFailed(*key, error=failure)
-        if not self._over:
+        if self._over:
+            if error is not None:
+                self.late(NodeFailed(*key, error=failure_of(error)))
+            return
+        if asked is not None:
+            self._suspend(key, asked)
+        elif error is None:
+            self._record(NodeCompleted(*key))
+        else:
+            self._fail(key, error)
+        self._advance()
+
+    def _suspend(self, key: Key, asked: Asked) -> None:
+        suspension = self.state.firings[key].suspensions.get(asked.call)
+        if suspension is None:
+            event, waits = self._registrar.suspension(key, asked, self.host.now())
             self._record(event)
-            self._advance()
-        elif failure is not None:
-            self.late(event)
+            self._unsaved.waits += waits
+            suspension = self.state.firings[key].suspensions[asked.call]
+        self._record(NodeSuspended(*key, token=suspension.tokens[0]))
+
+    def _fail(self, key: Key, error: BaseException) -> None:
+        """A failed body is tried again where its node says so and tries are left."""
+        failure = failure_of(error)
+        cls = self.program.node(key[0]).cls
+        attempt = self.state.firings[key].attempts + 1
+        if cls is None or cls.retry is None or attempt >= cls.retry.attempts or not getattr(error, "retry", True):
+            self._record(NodeFailed(*key, error=failure))
+            return
+        event, wait = self._registrar.back_off(key, cls.retry, attempt, failure, self.host.now())
+        self._record(event)
+        self._unsaved.waits.append(wait)
+
+    @property
+    def _registrar(self) -> Registrar:
+        return Registrar(self.host.secret, self.run)
 
     async def _run_body(self, key: Key) -> None:
         runtime = self.program.node(key[0])
@@ -363,20 +447,19 @@ class Execution:
         self.host.finished(self, None)
 
     def _drop(self) -> None:
-        self._events, self._encoded, self._starting = [], [], []
-        waiting = self._flushes + (self._in_write[2] if self._in_write else [])
-        self._flushes = []
+        forgotten, self._unsaved = [self._unsaved, self._in_write], Unsaved()
         for context in list(self.contexts.values()):
             context.cancel()
         for task in list(self.bodies.values()):
             task.cancel()
-        for done in waiting:
-            done.cancel()
+        for each in forgotten:
+            if each is not None:
+                each.forgotten()
 
     def drain(self) -> None:
         """Start nothing more; bodies that run may end and are saved."""
         self.draining = True
-        self._starting = []
+        self._unsaved.starting.clear()
 
     def abandon(self) -> None:
         """After a drain: end what still runs without a word of it in the journal; the next owner runs it again."""
