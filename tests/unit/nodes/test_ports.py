@@ -146,7 +146,7 @@ def test_what_is_encoded_is_read_back_the_same(value: Any) -> None:
         (1,),
         {1},
         b"x",
-        object(),
+        pytest.param(object(), id="an object"),
         [[float("nan")]],
     ],
     ids=lambda value: type(value).__name__ if type(value) is object else repr(value),
