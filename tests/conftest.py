@@ -10,6 +10,8 @@
 
     server_folder         an empty folder for a server that the test starts itself; stopped afterwards
 
+    rounds                how often a race is run: `--rounds`; `ran` puts into the summary how often it really was
+
 The servers are weft's own embedded ones in temporary folders. A test run that was killed leaves its server
 behind; the next run stops it.
 """
@@ -33,6 +35,22 @@ from weft.store.embedded.folder import USERS_LOCK
 from weft.store.embedded.locks import LockFile
 
 FOLDERS = "weft-tests-"
+ROUNDS = 100
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=ROUNDS, help=f"rounds of each race (default {ROUNDS})")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    told = {
+        report.nodeid: said
+        for report in terminalreporter.stats.get("passed", [])
+        for name, said in report.user_properties
+        if name == "rounds"
+    }
+    for test, said in sorted(told.items()):
+        terminalreporter.write_line(f"{test}: {said}")
 
 
 class Databases:
@@ -180,6 +198,17 @@ def durable_database_url(_durable_server: Databases) -> Iterator[str]:
     url = _durable_server.create(migrated=True)
     yield url
     _durable_server.drop(url)
+
+
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--rounds"))
+
+
+@pytest.fixture
+def ran(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Say in the summary what was run: `ran("300 rounds")`."""
+    return lambda said: record_property("rounds", said)
 
 
 @pytest.fixture

@@ -354,7 +354,7 @@ class Worker:
             await asyncio.wait(bodies, timeout=self.settings.grace.total_seconds())
         with anyio.move_on_after(self.settings.grace.total_seconds()):
             await self.writer.flushed()
-            # Bodies of stopped runs may still be cleaning up, and what they leave in the aftermath is still to be saved.
+            # Bodies of stopped runs may still be cleaning up, and what they say of it is still to be saved.
             while self._behind:
                 await asyncio.wait(self._behind)
         left = list(self.executions.values())
