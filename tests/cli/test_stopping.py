@@ -139,7 +139,8 @@ import asyncio
 from pathlib import Path
 from weft.service.compiling import check, required_program
 from weft.service.projects import load_project
-from weft.service.running import open_store, start_detached
+from weft.service.opening import open_store
+from weft.service.running import start_detached
 from weft.settings import load_settings
 
 async def main():
