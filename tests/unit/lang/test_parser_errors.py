@@ -25,7 +25,7 @@ def ids(file: File) -> list[str]:
 LONG = "\n".join(f'n{number} = Text {{\n  value: "{number}"\n}}' for number in range(430))
 
 
-def test_an_unclosed_brace_in_a_long_file_is_pointed_at_where_it_opens() -> None:
+def test_fault_b68_an_unclosed_brace_in_a_long_file_is_pointed_at_where_it_opens() -> None:
     opened = LONG.replace('  value: "7"\n}', '  value: "7"', 1)
     error = only_error(opened)
     assert (error.line, error.column) == (22, 11)
@@ -36,7 +36,7 @@ def test_an_unclosed_brace_in_a_long_file_is_pointed_at_where_it_opens() -> None
     assert "never closed" in error.message and "line 1289" in error.message
 
 
-def test_an_unclosed_text_block_in_a_long_file_is_pointed_at_where_it_opens() -> None:
+def test_fault_b68_an_unclosed_text_block_in_a_long_file_is_pointed_at_where_it_opens() -> None:
     error = only_error(LONG.replace('"7"', "```7", 1))
     assert (error.line, error.column) == (23, 10)
     assert "never closed" in error.message and "line 1290" in error.message

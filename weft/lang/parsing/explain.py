@@ -248,7 +248,7 @@ def _has_body(it: Mistake, declared: NodeDecl | ContainerDecl) -> bool:
 def _keyword_as_name(it: Mistake) -> Finding | None:
     word = it.token.text
     if it.kind in _KEYWORDS and "ID" in it.wanted and "NUMBER" not in it.wanted and not it.entry_is("ID", "EQUAL"):
-        if it.kind == "LOOP" and it.at_entry:
+        if it.kind == "LOOP" and it.at_entry and it.owner != "node":
             return it.here("a loop needs a name, as in `each = Loop(…) { … }`", "`Loop` itself is a reserved word")
         kind = "a value" if it.kind in ("TRUE", "FALSE", "NULL") else "a reserved word"
         return it.here(f"`{word}` is {kind} and cannot be a name: choose another")
