@@ -13,7 +13,7 @@ from weft.store.embedded import EmbeddedServer
 from weft.store.migrate import migrate
 from weft.store.notify import Listener, Notice, Notifier
 from weft.store.pool import Database
-from weft.store.runs import journal, workers
+from weft.store.runs import workers
 
 
 async def test_fault_b94_a_restart_of_the_server_is_survived_by_all_connections(server_folder: Path) -> None:
@@ -40,13 +40,10 @@ async def test_fault_b94_a_restart_of_the_server_is_survived_by_all_connections(
             with pytest.raises(StoreUnreachable):
                 await world.status(run)
             notifier.send(Notice("ready", 2))
-            waiting = asyncio.create_task(
-                world.db.retrying(lambda conn: journal.append_alone(conn, world.worker, world.last_write(run)))
-            )
             again = EmbeddedServer(server_folder, settings={"fsync": "off"})
             await asyncio.to_thread(again.attach)
 
-            assert await waiting == 3
+            assert await world.finish(run) == 3
             await resyncs.get()
             async with world.db.connection() as conn:
                 assert await workers.renew(conn, world.worker)
