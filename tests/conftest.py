@@ -10,8 +10,11 @@
 
     server_folder         an empty folder for a server that the test starts itself; stopped afterwards
 
+    rounds                how often a race is run: `--rounds`; `ran` puts into the summary how often it really was
+
 The servers are weft's own embedded ones in temporary folders. A test run that was killed leaves its server
-behind; the next run stops it.
+behind; the next run stops it. `--postgres FOLDER` runs them with the programs of another PostgreSQL, such as
+/usr/lib/postgresql/15/bin.
 """
 
 from __future__ import annotations
@@ -33,6 +36,25 @@ from weft.store.embedded.folder import USERS_LOCK
 from weft.store.embedded.locks import LockFile
 
 FOLDERS = "weft-tests-"
+ROUNDS = 100
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=ROUNDS, help=f"rounds of each race (default {ROUNDS})")
+    parser.addoption(
+        "--postgres", type=Path, metavar="FOLDER", help="the programs of another PostgreSQL than weft's own"
+    )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    told = {
+        report.nodeid: said
+        for report in terminalreporter.stats.get("passed", [])
+        for name, said in report.user_properties
+        if name == "rounds"
+    }
+    for test, said in sorted(told.items()):
+        terminalreporter.write_line(f"{test}: {said}")
 
 
 class Databases:
@@ -85,10 +107,10 @@ async def _migrate(url: str) -> None:
 
 
 @contextmanager
-def _databases(settings: dict[str, str]) -> Iterator[Databases]:
+def _databases(settings: dict[str, str], tools: Path | None) -> Iterator[Databases]:
     _stop_left_over_servers()
     with _temporary_server_folder() as folder, start_blocking_portal() as portal:
-        server = EmbeddedServer(folder, settings=settings)
+        server = EmbeddedServer(folder, settings=settings, tools=tools)
         server.attach()
         try:
             databases = Databases(server.dsn, portal)
@@ -131,14 +153,14 @@ def _stop_left_over_servers() -> None:
 
 
 @pytest.fixture(scope="session")
-def _server() -> Iterator[Databases]:
-    with _databases({"fsync": "off", "full_page_writes": "off"}) as databases:
+def _server(pytestconfig: pytest.Config) -> Iterator[Databases]:
+    with _databases({"fsync": "off", "full_page_writes": "off"}, pytestconfig.getoption("--postgres")) as databases:
         yield databases
 
 
 @pytest.fixture(scope="session")
-def _durable_server() -> Iterator[Databases]:
-    with _databases({}) as databases:
+def _durable_server(pytestconfig: pytest.Config) -> Iterator[Databases]:
+    with _databases({}, pytestconfig.getoption("--postgres")) as databases:
         yield databases
 
 
@@ -180,6 +202,17 @@ def durable_database_url(_durable_server: Databases) -> Iterator[str]:
     url = _durable_server.create(migrated=True)
     yield url
     _durable_server.drop(url)
+
+
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--rounds"))
+
+
+@pytest.fixture
+def ran(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Say in the summary what was run: `ran("300 rounds")`."""
+    return lambda said: record_property("rounds", said)
 
 
 @pytest.fixture

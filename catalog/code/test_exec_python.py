@@ -34,7 +34,7 @@ async def failure(rig, code: str, *, outputs: Any = ("o",), **inputs: Any) -> st
 
 async def until(condition) -> None:
     with anyio.fail_after(10):
-        while not condition():  # noqa: ASYNC110 - another process offers no event to wait for
+        while not condition():
             await anyio.sleep(0.005)
 
 

@@ -38,6 +38,6 @@ async def cold(scene: Scene) -> dict[str, float]:
 def _run(surroundings: dict[str, str]) -> float:
     started = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "weft", "run", str(HELLO)], env=surroundings, check=True, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "weft.cli", "run", str(HELLO)], env=surroundings, check=True, stdout=subprocess.DEVNULL
     )
     return time.perf_counter() - started

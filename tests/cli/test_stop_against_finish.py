@@ -9,8 +9,9 @@ from tests.cli.weft_process import Weft
 from weft.service.compiling import check, required_program
 from weft.service.ids import find_run
 from weft.service.listing import TERMINAL, Cursor
+from weft.service.opening import open_store
 from weft.service.projects import load_project
-from weft.service.running import open_runtime, open_store
+from weft.service.running import open_runtime
 from weft.service.stopping import stop_runs
 from weft.settings import load_settings
 

@@ -125,9 +125,9 @@ def test_fault_b20_from_the_command_line_the_newest_message_wins(weft: Weft):
         said(worker, "worker .* serves")
         for _ in range(3):
             weft("stop", "--tag", "sender", "--yes").ok()
-            weft.queue("holds.weft", "--tag", "sender")
+            newest = weft.queue("holds.weft", "--tag", "sender")
         (weft.folder / "release").touch()
-        until(lambda: not weft("executions", "--status", "queued", "--status", "running", "--json").ok().values)
+        until(lambda: weft.status(newest) == "completed")
     rows = weft("executions", "--json").values
     assert [row["status"] for row in rows] == ["completed", "cancelled", "cancelled"]
     assert {row["reason"] for row in rows[1:]} == {"Cancelled by user (tag sender)"}
@@ -139,7 +139,8 @@ import asyncio
 from pathlib import Path
 from weft.service.compiling import check, required_program
 from weft.service.projects import load_project
-from weft.service.running import open_store, start_detached
+from weft.service.opening import open_store
+from weft.service.running import start_detached
 from weft.settings import load_settings
 
 async def main():

@@ -1,4 +1,4 @@
-"""Bodies that misbehave, and bodies that are stopped: the record says what happened, and nothing comes after its end."""
+"""Bodies that misbehave and bodies that are stopped: the record says what happened, and nothing comes after it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Writer:
             outputs = {"out": type_, "other": "Boolean"}
         elif kind == "JsonObject":
             fields = [("p", self.value(type_)), ("q", self.value("String"))]
-            outputs = {"object": "JsonDict"}
+            outputs = {"value": "JsonDict"}
         elif kind == "FirstInOrder":
             header = f"-> (value: {type_})"
             fields = [("z", self.value(type_)), ("a", self.value(type_))]

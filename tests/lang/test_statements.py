@@ -3,6 +3,9 @@ language's list; and faults that users of other graph languages met."""
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 
 from tests.unit.lang.compiling import compiled, input_types, literal, node, output_types, port, program, slugs
@@ -196,6 +199,58 @@ def test_statement_65_the_same_text_gives_the_same_program_and_the_same_findings
 # --- faults of other graph languages ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ('t = Text { value "x" }', 18, "expected ':' after `value`, not `\"x\"`"),
+        ("= Text {}", 1, "a name is missing before '='"),
+        ("a.b = c", 7, "`c` is no value: a text stands in double quotes"),
+        ("t = Text { value: % }", 19, "the character `%` (U+0025) means nothing here"),
+    ],
+)
+def test_fault_b67_a_mistake_is_told_in_the_users_words_with_its_line_and_a_caret(
+    text: str, column: int, message: str
+) -> None:
+    (told,) = compiled(text).diagnostics
+    assert (told.file, told.line, told.column, told.slug) == ("main.weft", 1, column, "parse")
+    assert message in told.message
+    place, line, caret, *_ = told.render().splitlines()
+    assert place.startswith(f"main.weft:1:{column}: error[parse]: ")
+    assert line == f"  {text}" and caret.rstrip("^") == " " * (column + 1)
+    assert not re.search(r"\b[A-Z]{3,}\b|__", told.message.replace("U+0025", "")), "no name of the grammar's own"
+
+
+def test_fault_b70_twenty_thousand_lines_are_checked_in_time_that_grows_with_their_number() -> None:
+    def seconds(count: int) -> float:
+        text = 'n0 = Format { template: "x" }\n' + "".join(
+            f"n{i} = Format {{\n  template: ```\nsee {{{{of}}}}\n```\n  of: n{i // 2}.text\n}}\n"
+            for i in range(1, count)
+        )
+        started = time.process_time()
+        assert len(program(text).nodes) == count
+        return time.process_time() - started
+
+    seconds(100)
+    # Eight times the lines; a square would take sixty-four times as long.
+    assert seconds(4_000) <= 24 * max(seconds(500), 0.01)
+
+
+@pytest.mark.parametrize("name", ["group", "loop", "Loop1", "Groups", "trueish", "nullable", "in", "type", "True"])
+def test_fault_b71_what_only_looks_like_a_reserved_word_is_a_name(name: str) -> None:
+    of = program(f"{name} = JsonObject {{ {name}: 1 }}\nshow = Debug {{ data: {name}.value }}\n")
+    assert of.nodes[0].id == name and input_types(of, name) == {name: "Number"}
+
+
+@pytest.mark.parametrize("name", ["self", "Group", "Loop", "LoopIn", "LoopOut", "Passthrough", "true", "false", "null"])
+def test_fault_b71_a_reserved_word_is_refused_by_its_name(name: str) -> None:
+    for text in (f'{name} = Text {{ value: "x" }}', f"a = JsonObject {{ {name}: 1 }}"):
+        if text.startswith("a") and name in ("self", "LoopIn", "LoopOut", "Passthrough"):
+            assert slugs(text) == [], "these are no names of nodes, but ports may be called so"
+            continue
+        (told,) = compiled(text).diagnostics
+        assert told.slug == "parse" and f"`{name}`" in f"{told.message} {told.hint}"
+
+
 def test_fault_b72_nothing_written_twice_overwrites_silently_and_both_places_are_named() -> None:
     twice = compiled('a = Text {\n  value: "x"\n  value: "y"\n}')
     assert [each.slug for each in twice.diagnostics] == ["parse"]
@@ -218,6 +273,32 @@ def test_fault_b73_a_cycle_is_a_path_with_lines_and_a_misspelling_is_no_cycle() 
     assert [(each.slug, each.hint) for each in port_name.diagnostics] == [
         ("unknown-source-port", "did you mean `value`?")
     ]
+
+
+def test_fault_b74_a_mistake_inside_a_json_value_is_on_its_own_line_in_a_file_too() -> None:
+    value = '{\n  "a": 1,\n  "b": 2\n  "c": 3\n}'
+    (told,) = compiled(f"a = JsonObject {{\n  x: {value}\n}}").diagnostics
+    assert (told.line, told.column) == (4, 8) and "expected ',' or '}' after `2`" in told.message
+    (told,) = compiled('a = JsonObject { x: @file("f.json", JsonDict) }', f_json=value).diagnostics
+    assert (told.line, told.slug) == (1, "enrich")
+    assert "`f.json`" in told.message and "at line 4" in told.message
+
+
+@pytest.mark.parametrize(
+    "spread",
+    [
+        'n = ExecPython(a: Number, b?: String) -> (c: Number) { a: 1, b: "x", code: "" }',
+        "n = ExecPython(\n  a: Number # one\n  b?: String\n) -> (\n  # out\n  c: Number\n) {"
+        '\n  a: 1 # one\n\n  b: "x"\n  code: ""\n}',
+        'n = ExecPython(a: Number, b?: String)\n-> (c: Number) {\n  a: 1 b: "x"\n  code: "" }',
+        'n = ExecPython(a: Number, b?: String) -> (c: Number) { code: "" }\nn.a = 1 # one\nn.b = "x"',
+    ],
+)
+def test_fault_b75_one_line_or_many_give_the_same_graph_and_the_right_line(spread: str) -> None:
+    one_line = 'n = ExecPython(a: Number, b?: String) -> (c: Number) { a: 1 b: "x" code: "" }'
+    assert program(spread).hash == program(one_line).hash
+    wrong = compiled(spread.replace("c: Number", "c: Numbr"))
+    assert [each.line for each in wrong.diagnostics] == [spread[: spread.index("c: Number")].count("\n") + 1]
 
 
 def test_fault_b76_a_list_is_never_taken_for_its_item() -> None:

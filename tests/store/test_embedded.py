@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -96,9 +97,9 @@ def reachable_tools(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tools_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = Path(f"{tmp_path_factory.getbasetemp().parents[1]}/weft-test-tools-{os.getpid()}")
-    folder.mkdir(mode=0o755)
+def tools_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="weft-test-tools-"))
+    folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
 

@@ -48,8 +48,7 @@ async def test_a_run_can_be_failed_or_completed_from_outside(world: World) -> No
     assert (await world.kinds(completed))[-1] == "execution_completed"
 
 
-async def test_a_queued_run_ends_and_is_never_claimed(world: World) -> None:
-    """B07."""
+async def test_fault_b07_a_queued_run_ends_and_is_never_claimed(world: World) -> None:
     run = await world.start_one(queued=True)
     [ended] = await world.cancel(run)
     assert ended.worker is None
@@ -57,8 +56,7 @@ async def test_a_queued_run_ends_and_is_never_claimed(world: World) -> None:
         assert await runs.claim(conn, world.worker, [world.project], 10) == []
 
 
-async def test_ending_the_root_ends_all_below(world: World) -> None:
-    """B17: the reason of each names the root."""
+async def test_fault_b17_ending_the_root_ends_all_below_and_names_it(world: World) -> None:
     root = await world.start_one()
     child = await world.start_one(below=root, nodes=["a"])
     grandchild = await world.start_one(below=child, queued=True)

@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.store.world import gone, until
 from weft.errors import StoreUnreachable
 from weft.store import pool
-from weft.store.pool import CONNECTION_LOST, Connection, Database, place
+from weft.store.pool import CONNECTION_LOST, Database, place
 
 
 @pytest_asyncio.fixture
@@ -121,7 +121,7 @@ async def test_sessions_are_set_for_manners(db: Database) -> None:
     mine = await db.dedicated("writer", synchronous_commit="off")
     assert await mine.fetchval("SHOW application_name") == "weft test writer"
     assert await mine.fetchval("SHOW synchronous_commit") == "off"
-    await db.discard(mine)
+    mine.terminate()
 
 
 async def kill(db: Database, pid: int) -> None:
@@ -147,19 +147,6 @@ async def test_a_connection_lost_inside_is_one_clear_error_and_the_next_one_work
             await conn.execute("SELECT 1")
     async with db.connection() as conn:
         assert await conn.fetchval("SELECT 1") == 1
-
-
-async def test_what_may_be_done_twice_is_tried_until_it_is_done(db: Database) -> None:
-    pids: list[int] = []
-
-    async def call(conn: Connection) -> int:
-        pids.append(conn.get_server_pid())
-        if len(pids) < 3:
-            await kill(db, pids[-1])
-        return int(await conn.fetchval("SELECT 7"))
-
-    assert await db.retrying(call) == 7
-    assert len(set(pids)) == 3
 
 
 async def test_an_error_of_the_caller_passes_as_it_is(db: Database) -> None:

@@ -264,10 +264,10 @@ async def test_race_60_the_second_waits_and_then_finds_nothing(world: World) -> 
 
 
 @pytest.mark.parametrize(("together", "rounds"), [(2, ROUNDS), (5, ROUNDS // 3), (20, 10)])
-async def test_race_07_and_08_of_runs_that_tag_and_stop_together_the_last_numbered_survives(
+async def test_race_07_and_08_and_fault_b83_of_runs_that_tag_and_stop_together_the_last_numbered_survives(
     world: World, database_url: str, together: int, rounds: int
 ) -> None:
-    """B83. Several tags a call, in different orders, with pauses at every await and before every commit."""
+    """Several tags a call, in different orders, with pauses at every await and before every commit."""
     db = await Database.open(database_url, pool_size=5)
     choose = random.Random(together)
     survivors: list[UUID] = []

@@ -14,7 +14,6 @@ import asyncpg
 
 from weft.flow.events import (
     Event,
-    ExecutionCancelled,
     ExecutionCompleted,
     ExecutionStarted,
     ExecutionTagged,
@@ -181,7 +180,7 @@ async def tag_in(conn: Connection, fence: Fence, *names: str) -> bool:
 
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
     """Looks until there is something to see, and returns it: what is waited for happens in another process."""
-    while not (seen := await look()):  # noqa: ASYNC110
+    while not (seen := await look()):
         await asyncio.sleep(0.001)
     return seen
 
@@ -214,7 +213,6 @@ async def blocking(watch: Connection, victim: Connection, work: Any) -> AsyncIte
 
 __all__ = [
     "BY_USER",
-    "ExecutionCancelled",
     "LogLine",
     "NodeCompleted",
     "NodeStarted",

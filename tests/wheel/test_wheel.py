@@ -53,7 +53,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lend(packages: Path) -> None:
     """Link what the tests' own environment has into another, but for weft: an installed one or its checkout."""
-    for folder in map(Path, site.getsitepackages()):
+    for folder in filter(Path.is_dir, map(Path, site.getsitepackages())):
         for entry in folder.iterdir():
             own = "weft" in entry.name.lower() or entry.suffix == ".pth" or entry.name == "__pycache__"
             if not own and not (packages / entry.name).exists():

@@ -15,7 +15,7 @@ from weft.settings import Project, load_settings, project_of
 
 if TYPE_CHECKING:
     from weft.service.listing import RunRow
-    from weft.service.running import Store
+    from weft.service.opening import Store
     from weft.store.pool import Database
 
 
@@ -28,7 +28,7 @@ async def opened(
     log_level: log.Level = "error",
 ) -> AsyncIterator[Store]:
     """The store that the flag, the environment or the project of a path (else of the current folder) names."""
-    from weft.service.running import open_store
+    from weft.service.opening import open_store
 
     project = project_of(path or Path())
     settings = load_settings(project, database_url=database_url, concurrency=concurrency)

@@ -78,6 +78,7 @@ class Worker:
         self._claim_now = asyncio.Event()
         self._notices_now = asyncio.Event()
         self._behind: set[asyncio.Future[Any]] = set()
+        self._left: set[asyncio.Task[None]] = set()
         self._ended_early: dict[UUID, None] = {}
 
     # --- starting -----------------------------------------------------------------------------------------
@@ -195,7 +196,8 @@ class Worker:
                         "the body did not end within the grace time and was left behind",
                     ),
                 )
-                self.keep(task)
+                self._left.add(task)
+                task.add_done_callback(self._left.discard)
 
     # --- being told ---------------------------------------------------------------------------------------
 
@@ -344,7 +346,7 @@ class Worker:
 
     async def drain(self) -> None:
         """Claim and start nothing more, let bodies end for the grace time, save what they did, give the runs back.
-        Stops are obeyed all the while."""
+        Stops are obeyed all the while, and bodies that were stopped have their grace time too."""
         self.claims = False
         for execution in self.executions.values():
             execution.drain()
@@ -353,6 +355,9 @@ class Worker:
             await asyncio.wait(bodies, timeout=self.settings.grace.total_seconds())
         with anyio.move_on_after(self.settings.grace.total_seconds()):
             await self.writer.flushed()
+            # Bodies of stopped runs may still be cleaning up, and what they say of it is still to be saved.
+            while self._behind:
+                await asyncio.wait(self._behind)
         left = list(self.executions.values())
         for execution in left:
             execution.abandon()

@@ -1,14 +1,10 @@
-"""Starting runs and driving them: a store, a worker inside this process, and what a caller may ask of both.
-
-`open_store` finds (or starts) the database. `open_runtime` is a worker in this process. `start_detached` only queues.
-"""
+"""Starting runs and driving them: `open_runtime` is a worker inside this process, `start_detached` only queues."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import UUID
 
@@ -18,45 +14,15 @@ from weft.engine.worker import Worker, open_worker
 from weft.flow.events import Event, ExecutionStarted, encode
 from weft.flow.selection import Selection, select
 from weft.lang.graph import Program
+from weft.service.opening import Store
 from weft.service.projects import LoadedProject
-from weft.settings import Project, Settings
-from weft.store import projects
-from weft.store.embedded import embedded_server
-from weft.store.migrate import migrate
+from weft.settings import Project
 from weft.store.notify import Notice, Notifier
-from weft.store.pool import Database
 from weft.store.runs import programs, runs
 from weft.store.runs import tags as tag_rows
 from weft.store.runs.runs import NewRun
 
-__all__ = ["End", "LoadedProject", "Runtime", "Store", "open_runtime", "open_store", "start_detached"]
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """An open, migrated database."""
-
-    database: Database
-    url: str
-    settings: Settings
-
-    async def project_number(self, project: Project) -> int:
-        async with self.database.connection() as connection:
-            return await projects.ensure(connection, project.id, project.name)
-
-
-@asynccontextmanager
-async def open_store(settings: Settings, *, pool_size: int = 4) -> AsyncIterator[Store]:
-    """The database that the settings name, else the embedded one, started if need be; migrated either way."""
-    async with AsyncExitStack() as stack:
-        url = settings.database_url
-        if url is None:
-            url = await stack.enter_async_context(embedded_server(settings.data_folder))
-        database = await Database.open(url, pool_size=pool_size)
-        stack.push_async_callback(database.close)
-        async with database.connection() as connection:
-            await migrate(connection)
-        yield Store(database, url, settings)
+__all__ = ["End", "Runtime", "open_runtime", "start_detached"]
 
 
 class Runtime:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -34,8 +34,6 @@ LAST_RETRY: Final = timedelta(seconds=1)
 
 PROBE: Final = timedelta(seconds=10)
 """How often a connection that only listens or holds a lock is asked whether it is there; it has as long to answer."""
-
-T = TypeVar("T")
 
 Connection: TypeAlias = "asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]"
 
@@ -150,31 +148,9 @@ class Database:
                 server_settings={**_SESSION, "application_name": f"{self.name} {name}", **settings},
             )
 
-    async def retrying(self, call: Callable[[Connection], Awaitable[T]]) -> T:
-        """What `call` gives on a pooled connection, tried again for as long as the database is away.
-
-        For what may be done twice: after a lost connection the outcome of the first time is not known.
-        """
-        pause = FIRST_RETRY
-        while True:
-            try:
-                async with self.connection() as connection:
-                    return await call(connection)
-            except StoreUnreachable:
-                await asyncio.sleep(pause.total_seconds())
-                pause = min(pause * 2, LAST_RETRY)
-
-    async def discard(self, connection: asyncpg.Connection[Any]) -> None:
-        """Drops a dedicated connection at once, dead or alive."""
-        connection.terminate()
-
     async def close(self) -> None:
         """Waits for the connections in use, then closes all."""
         await self._pool.close()
-
-    def terminate(self) -> None:
-        """Drops every connection at once."""
-        self._pool.terminate()
 
 
 async def until_lost(connection: asyncpg.Connection[Any]) -> None:

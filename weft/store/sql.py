@@ -25,9 +25,6 @@ class Queries:
         except KeyError:
             raise AttributeError(f"{self._source} has no statement named {name}") from None
 
-    def names(self) -> list[str]:
-        return list(self._statements)
-
 
 def parse(text: str, source: str) -> Queries:
     """Cuts a file's text at its headers. Raises ValueError for a name that stands twice, or for none at all."""

@@ -78,8 +78,8 @@ SPECS = (
     ),
     spec("Cast", [port("value", "T", True, accepts="wire")], [("value", MUST_OVERRIDE)], cast_ports=True, pure=True),
     spec("Format", [port("template", "String", True)], [("text", "String")], created_inputs=CreatedInputs()),
-    spec("JsonObject", [], [("object", "JsonDict")], created_inputs=CreatedInputs(), pure=True),
-    spec("List", [], [("list", "List[T]")], created_inputs=CreatedInputs(T), pure=True),
+    spec("JsonObject", [], [("value", "JsonDict")], created_inputs=CreatedInputs(), pure=True),
+    spec("List", [], [("value", "List[T]")], created_inputs=CreatedInputs(T), pure=True),
     spec(
         "Switch",
         [port("value", "T", True), port("cases", "List[JsonDict]", True, compiler_read=True)],

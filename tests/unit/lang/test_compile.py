@@ -21,7 +21,7 @@ greeting = Text {
 }
 ask = HttpRequest(body: JsonDict) -> (body: String) {
   url: "http://localhost"  headers: { "a": "1" }
-  body: JsonObject { who: greeting.value  when?: 5 }.object
+  body: JsonObject { who: greeting.value  when?: 5 }.value
 }
 route = Switch {
   value: ask.body
@@ -63,7 +63,7 @@ def test_nodes_stand_in_written_order_and_wires_in_the_order_of_the_inputs_they_
     of = program(EVERYTHING)
     assert [each.id for each in of.nodes] == ["greeting", "ask", "ask__body", "route", "show", "rest"]
     assert of.edges == (
-        Edge("ask__body", "object", "ask", "body"),
+        Edge("ask__body", "value", "ask", "body"),
         Edge("greeting", "value", "ask__body", "who"),
         Edge("ask", "body", "route", "value"),
         Edge("ask", "status", "show", "data"),
@@ -176,7 +176,7 @@ def test_a_type_may_say_what_its_created_inputs_are() -> None:
 def test_a_variable_that_no_wire_binds_is_bound_by_a_written_value() -> None:
     of = program("a = FirstInOrder { x: 1 y: 2 }\nb = Debug { data: a.value }")
     assert input_types(of, "b") == {"data": "Number"}
-    lists = program('a = List { x: [] y: ["s"] }\nb = Debug { data: a.list }')
+    lists = program('a = List { x: [] y: ["s"] }\nb = Debug { data: a.value }')
     assert input_types(lists, "b") == {"data": "List[List[String]]"}
 
 

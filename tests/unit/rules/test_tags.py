@@ -31,7 +31,7 @@ def test_the_table_of_normalised_values(value, tag):
     assert tags.normalise(value) == tag
 
 
-def test_races_11_normalising_is_by_character_hashes_the_original_and_leaves_legal_tags_alone():
+def test_race_11_normalising_is_by_character_hashes_the_original_and_leaves_legal_tags_alone():
     digest = hashlib.sha256("a  é@".encode()).hexdigest()[:16]
     assert tags.normalise("a  é@") == f"a____-{digest}", "one _ a character, runs not merged"
     assert digest == digest.lower()
@@ -42,7 +42,7 @@ def test_races_11_normalising_is_by_character_hashes_the_original_and_leaves_leg
 
 
 @pytest.mark.parametrize("tag", ["é", "٣", "ａ", "ﬁ", "a\n", "\na", "a b", " a", "a ", "a.b", "a\x00"])
-def test_races_12_only_ascii_and_only_the_whole_tag(tag):
+def test_race_12_only_ascii_and_only_the_whole_tag(tag):
     assert tags.legal(tag) is not None
     with pytest.raises(InvalidTag):
         tags.check([tag])

@@ -45,23 +45,22 @@ async def shout(text: str) -> str:
     return text.upper()
 '''
 
-_TEST = """\
-# Run it: pytest (the `rig` comes with weft)
+_TEST = '''\
+"""Run it in the project's folder: `pip install pytest pytest-asyncio`, then `pytest`. The `rig` comes with weft."""
 
-import pathlib
-import runpy
-
-shout = runpy.run_path(str(pathlib.Path(__file__).parent.parent / "nodes" / "shout.py"))["shout"]
+from nodes.shout import shout
 
 
 async def test_shouts(rig):
     outcome = await rig.run(shout, {"text": "hello"})
     assert outcome.outputs == {"value": "HELLO"}
-"""
+'''
 
 _PYTEST = """\
 [pytest]
 asyncio_mode = auto
+asyncio_default_fixture_loop_scope = function
+pythonpath = .
 """
 
 _IGNORED = """\

@@ -26,7 +26,8 @@ from weft.service.ids import find_run, short
 from weft.service.projects import LoadedProject, load_project
 
 if TYPE_CHECKING:
-    from weft.service.running import End, Runtime, Store
+    from weft.service.opening import Store
+    from weft.service.running import End, Runtime
 
 REDRAW = 0.1
 """Seconds between two drawings of the status line."""

@@ -141,9 +141,7 @@ class Builder:
     def field(self, children: Children) -> Field:
         name, optional, _, value = children
         start = name.start
-        return Field(
-            Name(name.text, Span(start, name.end)), optional is not None, value, Span(start, value.span.end)
-        )
+        return Field(Name(name.text, Span(start, name.end)), optional is not None, value, Span(start, value.span.end))
 
     def wire_line(self, children: Children) -> WireLine | None:
         path, _, value = children
@@ -389,4 +387,3 @@ class Builder:
                 Span(opener.start, opener.end),
                 f"`{opener.text[:-1]}` is written on one line, and its ')' stands on a later one",
             )
-

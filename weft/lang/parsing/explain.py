@@ -97,7 +97,7 @@ def _unknown_marker(it: Mistake) -> Finding:
 
 def _character(it: Mistake) -> Finding | None:
     if it.kind == "COMMENT_IN_VALUE":
-        return it.here("no comment stands inside a list, an object or the parentheses of a marker")
+        return Finding(span_of(it.token), "no comment stands inside a list, an object or the parentheses of a marker")
     if it.kind != "BAD_CHARACTER":
         return None
     before = it.previous
@@ -197,9 +197,7 @@ def _inline_output(it: Mistake) -> Finding | None:
         type_: Token = head[0] if isinstance(head, list) else head
         name = it.entry[0]
         if it.owner == "file" and name.type == "ID":
-            return Finding(
-                span_of(it.entry[1]), f"a node is declared with '=': write `{name.text} = {type_.text} …`"
-            )
+            return Finding(span_of(it.entry[1]), f"a node is declared with '=': write `{name.text} = {type_.text} …`")
         return Finding(
             span_of(type_),
             f"a node in the place of a value says which output is taken: `{type_.text} {{ … }}.output`, {it.but}",
@@ -250,7 +248,7 @@ def _has_body(it: Mistake, declared: NodeDecl | ContainerDecl) -> bool:
 def _keyword_as_name(it: Mistake) -> Finding | None:
     word = it.token.text
     if it.kind in _KEYWORDS and "ID" in it.wanted and "NUMBER" not in it.wanted and not it.entry_is("ID", "EQUAL"):
-        if it.kind == "LOOP" and it.at_entry:
+        if it.kind == "LOOP" and it.at_entry and it.owner != "node":
             return it.here("a loop needs a name, as in `each = Loop(…) { … }`", "`Loop` itself is a reserved word")
         kind = "a value" if it.kind in ("TRUE", "FALSE", "NULL") else "a reserved word"
         return it.here(f"`{word}` is {kind} and cannot be a name: choose another")

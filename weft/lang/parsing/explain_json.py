@@ -64,9 +64,7 @@ def _key(it: Mistake) -> Finding:
 
 def _needless_comma(it: Mistake) -> Finding:
     assert it.previous is not None
-    return Finding(
-        span_of(it.previous), f"nothing stands between this ',' and '{it.token.text}': take the ',' away"
-    )
+    return Finding(span_of(it.previous), f"nothing stands between this ',' and '{it.token.text}': take the ',' away")
 
 
 def _separator(it: Mistake) -> Finding:

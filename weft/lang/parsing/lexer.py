@@ -21,7 +21,7 @@ _OUTSIDE_JSON: Final = frozenset({"STRING", "NUMBER"})
 _INSIDE_JSON: Final = frozenset({"JSON_STRING", "JSON_NUMBER"})
 
 # What is left when no terminal of the grammar matches. The last one takes any character.
-_MISFITS: Final = (
+MISFITS: Final = (
     ("COMMENT", r"#[^\r\n]*"),
     ("OPEN_STRING", r'"(?:[^"\\\r\n]|\\[^\r\n])*\\?'),
     ("OPEN_HEREDOC", r"```[\s\S]*"),
@@ -76,11 +76,9 @@ class Lexer:
                 patterns.append((terminal.name, terminal.pattern.to_regexp()))
         marks = "".join(re.escape(text) for text in self._by_text if not text.isalpha())
         patterns.insert(1 + [name for name, _ in patterns].index("ID"), ("MARK", f"[{marks}]"))
-        json = _Scanner([*(pair for pair in patterns if pair[0] not in _OUTSIDE_JSON), *_MISFITS])
-        plain = _Scanner([*(pair for pair in patterns if pair[0] not in _INSIDE_JSON), *_MISFITS])
-        self._by_state = {
-            state: json if "JSON_STRING" in accepted else plain for state, accepted in states.items()
-        }
+        json = _Scanner([*(pair for pair in patterns if pair[0] not in _OUTSIDE_JSON), *MISFITS])
+        plain = _Scanner([*(pair for pair in patterns if pair[0] not in _INSIDE_JSON), *MISFITS])
+        self._by_state = {state: json if "JSON_STRING" in accepted else plain for state, accepted in states.items()}
 
     def lex(
         self, text: str, start: int, states: list[int], open_: list[Open], comments: list[Comment]

@@ -75,7 +75,7 @@ def read_json_string(text: str) -> str:
         raise BadLiteral(
             f"{text[error.pos : error.pos + 2]} is no escape of JSON, whose rules hold inside lists and objects",
             error.pos,
-            r'the escapes are \" \\ \/ \b \f \n \r \t and \u with four hexadecimal digits',
+            r"the escapes are \" \\ \/ \b \f \n \r \t and \u with four hexadecimal digits",
         ) from None
     assert isinstance(value, str)
     if any("\ud800" <= character <= "\udfff" for character in value):

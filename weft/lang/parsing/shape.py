@@ -47,9 +47,7 @@ DECLARATIONS: Final = (NodeDecl, ContainerDecl, IncludeDecl, TypeDecl)
 class Shape:
     """`unclosed` is set when braces are closed by the end of the text: what is inside is then no sign of a mistake."""
 
-    def __init__(
-        self, source: Source, errors: list[Diagnostic], comments: list[Comment], lost: set[str]
-    ) -> None:
+    def __init__(self, source: Source, errors: list[Diagnostic], comments: list[Comment], lost: set[str]) -> None:
         self._source = source
         self._text = source.text
         self._errors = errors
@@ -139,9 +137,7 @@ class Shape:
         if name in RESERVED_NAMES:
             self._error(span, f"`{name}` is a reserved word and cannot be a name here: choose another")
         elif "__" in name:
-            self._error(
-                span, f"`{name}` holds two underscores in a row, which generated names use: write one of them"
-            )
+            self._error(span, f"`{name}` holds two underscores in a row, which generated names use: write one of them")
 
     def node_type(self, name: Name) -> None:
         if name.text == "Passthrough":
@@ -206,7 +202,7 @@ class Shape:
             elif not _TAG.fullmatch(item.value):
                 self._error(
                     item.span,
-                    f'"{item.value}" is no tag: it is 1 to 64 of the letters, digits, \'_\' and \'-\' of ASCII',
+                    f"\"{item.value}\" is no tag: it is 1 to 64 of the letters, digits, '_' and '-' of ASCII",
                 )
 
     # --- groups and loops ---------------------------------------------------------------------------------

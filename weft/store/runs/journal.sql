@@ -3,7 +3,7 @@
 -- holds is left out, and nobody is waited for. In all only a run's live owner, at its current lease, writes.
 
 -- name: append_one
--- $1 worker, $2 project, $3 run, $4 lease, $5 number of events, $6 open firings, $7 events
+-- Step 3. $1 worker, $2 project, $3 run, $4 lease, $5 number of events, $6 open firings, $7 events
 WITH locked AS MATERIALIZED (
     SELECT project, id FROM runs
     WHERE project = $2 AND id = $3 AND worker = $1 AND lease = $4 AND ended_at IS NULL
@@ -20,7 +20,7 @@ WITH locked AS MATERIALIZED (
 SELECT run, next_seq, false AS parked FROM written
 
 -- name: append
--- $1 worker; $2..$6 one entry a run: projects, runs, leases, numbers of events, open firings; $7..$10 journal rows
+-- Step 3. $1 worker; $2..$6 one entry a run: projects, runs, leases, numbers of events, open firings; $7..$10 journal rows
 WITH locked AS MATERIALIZED (
     SELECT w.*
     FROM unnest($2::integer[], $3::uuid[], $4::integer[], $5::integer[], $6::json[])

@@ -1,0 +1,153 @@
+"""The way between a process and its database, in the hands of a test.
+
+async with Network.open(url) as network:
+    Database.open(network.url)
+
+Every connection through it can be slowed, held up, cut and refused, by the name that weft gives it ("weft" for the
+pool, "weft writer", "weft listener", "weft notifier", "weft death lock"). Messages are never changed, only late or
+lost: so a commit can be made whose answer nobody hears.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+
+SOCKET = ".s.PGSQL.5432"
+CHUNK = 64 * 1024
+
+
+@dataclass(eq=False)
+class _Link:
+    """One connection: the client's side and the server's."""
+
+    client: asyncio.StreamWriter
+    server: asyncio.StreamWriter
+    name: str
+    statements: int = 0
+
+    def cut(self) -> None:
+        for side in (self.client, self.server):
+            side.transport.abort()
+
+
+@dataclass
+class Network:
+    """`longest_delay` is in seconds: each message waits a random part of it, in either direction."""
+
+    url: str
+    longest_delay: float = 0
+    choose: random.Random = field(default_factory=random.Random)
+    _links: set[_Link] = field(default_factory=set)
+    _held: dict[str, asyncio.Event] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
+    _counted: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, *, longest_delay: float = 0) -> AsyncIterator[Network]:
+        parts = urlsplit(url)
+        folder = Path(tempfile.mkdtemp(prefix="weft-network-"))
+        through = urlunsplit(parts._replace(query=f"host={quote(str(folder), safe='')}&port=5432"))
+        network = cls(through, longest_delay)
+        real = f"{parse_qs(parts.query)['host'][0]}/{SOCKET}"
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.add(task)
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await network._carry(reader, writer, real)
+            writer.transport.abort()
+            tasks.discard(task)
+
+        server = await asyncio.start_unix_server(arrived, folder / SOCKET)
+        try:
+            yield network
+        finally:
+            server.close()
+            for task in list(tasks):
+                task.cancel()
+            shutil.rmtree(folder)
+
+    # --- what a test does ---------------------------------------------------------------------------------
+
+    def hold(self, name: str) -> None:
+        """From now on these connections hear nothing more of the server, which goes on hearing them."""
+        self._held.setdefault(name, asyncio.Event())
+
+    def let_go(self, name: str) -> None:
+        """What was held up arrives."""
+        self._held.pop(name).set()
+
+    def cut(self, name: str | None = None) -> int:
+        """Break these connections (None: all), and lose what was held up on them. How many there were."""
+        links = [link for link in self._links if name in (None, link.name)]
+        for link in links:
+            link.cut()
+        return len(links)
+
+    def refuse(self, *names: str) -> None:
+        """Break these connections and let none be opened again."""
+        self._refused.update(names)
+        for name in names:
+            self.cut(name)
+
+    def statements(self) -> int:
+        """How many statements have gone to the server: what was sent to be carried out, by itself or as one of many."""
+        return self._counted.total()
+
+    # --- carrying -----------------------------------------------------------------------------------------
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, real: str) -> None:
+        size = await reader.readexactly(4)
+        hello = size + await reader.readexactly(int.from_bytes(size) - 4)
+        words = hello[8:].split(b"\0")
+        name = words[words.index(b"application_name") + 1].decode()
+        if name in self._refused:
+            return
+        from_server, to_server = await asyncio.open_unix_connection(real)
+        link = _Link(writer, to_server, name)
+        self._links.add(link)
+        try:
+            to_server.write(hello)
+            there = asyncio.create_task(self._requests(reader, link))
+            back = asyncio.create_task(self._answers(from_server, link))
+            try:
+                await asyncio.wait([there, back], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                there.cancel()
+                back.cancel()
+                await asyncio.gather(there, back, return_exceptions=True)
+        finally:
+            self._links.discard(link)
+            link.cut()
+
+    async def _requests(self, reader: asyncio.StreamReader, link: _Link) -> None:
+        while True:
+            head = await reader.readexactly(5)
+            rest = await reader.readexactly(int.from_bytes(head[1:]) - 4)
+            if head[:1] in (b"E", b"Q"):
+                self._counted[link.name] += 1
+            await self._dawdle()
+            link.server.write(head + rest)
+
+    async def _answers(self, reader: asyncio.StreamReader, link: _Link) -> None:
+        while data := await reader.read(CHUNK):
+            await self._dawdle()
+            while held := self._held.get(link.name):
+                await held.wait()
+            link.client.write(data)
+
+    async def _dawdle(self) -> None:
+        if self.longest_delay:
+            await asyncio.sleep(self.choose.choice((0, 0, self.choose.random())) * self.longest_delay)
