@@ -81,6 +81,28 @@ class Board:
         waiting = [each for each in self.firings.values() if each.status == "waiting"] if self._waiting else []
         return outcome_of(self.failures, waiting)
 
+    # --- from a snapshot ----------------------------------------------------------------------------------
+
+    def reached(self, key: Key) -> Firing:
+        """A new firing, for whoever restores a state."""
+        return self._firing(self.plan.nodes[key[0]], key)
+
+    def judge_anew(self) -> None:
+        """Find out what is due from the firings alone."""
+        self._open = None
+        for firing in self.firings.values():
+            if firing.status == "waiting":
+                if firing.awaited:
+                    self._waiting += 1
+                else:
+                    self._settle(firing)
+        for firing in self.parked.values():
+            self._wake(firing)
+        if self.started:
+            self._due.update((key, kick) for key, kick in self.plan.kicks.items() if key not in self.firings)
+        if self.ended is not None:
+            self._due.clear()
+
     # --- what follows -------------------------------------------------------------------------------------
 
     def _firing(self, node: NodePlan, key: Key) -> Firing:

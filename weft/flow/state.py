@@ -34,6 +34,7 @@ from weft.flow.record import (
     record_call,
     wires_of,
 )
+from weft.flow.snapshot import read_into, written
 from weft.flow.suspension import Suspension, WokenBy
 from weft.flow.values import fresh, same
 
@@ -60,6 +61,21 @@ class RunState(Board):
     """One run of a plan, in the face of its events."""
 
     __slots__ = ()
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as JSON values, shared with the state: make a text of it before the next event."""
+        return written(self)
+
+    @classmethod
+    def restore(cls, plan: Plan, data: dict[str, Any]) -> RunState:
+        """The state that a snapshot tells of, taking over its values.
+
+        The plan must be of the same program and selection. ValueError for a snapshot of another version: the
+        journal tells the same from its start.
+        """
+        state = cls(plan)
+        read_into(state, data)
+        return state
 
     def apply(self, event: Event) -> None:
         """Take one event in. EventRefused, RunEnded or EmissionError where it cannot be, changing nothing."""

@@ -94,6 +94,8 @@ def _fire(node: Node, arrived: dict[str, Any], selected: Selected, script: Any) 
             sent[detail] = Closure(None)
         elif what == "fail":
             status, failure = "failed", node.id
+        elif what == "skip":
+            status = "skipped: wait_skipped"
     for port in node.outputs:
         sent.setdefault(port.name, Closure(failure))
     return Ended(status, inputs, sent)

@@ -1,4 +1,7 @@
-"""Properties of every run: replay, order, endings, and agreement with the reference."""
+"""Properties of every run: replay, order, endings, snapshots, and agreement with the reference.
+
+Bodies emit, fail, call, wait and are tried again; the outside ends waits at any moment, and too late as well.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.flow.programs import Run, begin, inp, node, program, replay, run_to_end, snapshot
+from tests.unit.flow.programs import ANSWER, Run, Wait, begin, inp, node, program, replay, run_to_end, snapshot
 from tests.unit.flow.reference import Closure, settle
 from weft.errors import SelectionRefused
 from weft.flow import events as ev
 from weft.flow.firing import CLOSED
 from weft.flow.selection import Selection, select
-from weft.flow.state import Plan
+from weft.flow.state import Plan, RunState
 from weft.lang.graph import GATES, MISSING, Edge, InputPort, Node, Program
 
 ENDED = {"completed", "failed", "skipped", "cancelled"}
@@ -39,6 +42,21 @@ class Script:
             for what, detail in self.steps
         ]
 
+    def plain(self, bag: dict[str, Any]) -> list[tuple[str, Any]]:
+        """The same without waits: with what they give."""
+        steps: list[tuple[str, Any]] = []
+        answer: Any = None
+        for what, detail in self(bag):
+            if what == "emit":
+                steps.append((what, {port: answer if value == ANSWER else value for port, value in detail.items()}))
+            elif what == "wait":
+                answer = detail.gives()
+                if answer[0] == "skipped":
+                    return [("skip", None)]
+            else:
+                steps.append((what, detail))
+        return steps
+
 
 ECHO = "<the bag>"
 
@@ -53,14 +71,41 @@ class Case:
         return run_to_end(self.program, self.scripts, self.selection, Random(seed).choice)
 
 
+def _waits() -> list[Wait]:
+    """One of each sort, with at most one end that decides, so that the order of ends decides nothing."""
+    yes, never = ("answered", "yes"), None
+    return [
+        Wait((yes,)),
+        Wait((("answered", None),), kind="timer"),
+        Wait((("timed_out",),)),
+        Wait((("skipped",),)),
+        Wait((never, yes)),
+        Wait((yes, never, never)),
+        Wait((never, ("timed_out",))),
+        Wait((("skipped",), never)),
+        Wait((yes, ("answered", "two")), "all"),
+        Wait((yes,), "all"),
+        Wait((never, ("timed_out",)), "all"),
+        Wait((("skipped",), never), "all"),
+    ]
+
+
+BEFORE = [
+    *(("wait", wait) for wait in _waits()),
+    *[("run", None), ("flaky", 1), ("flaky", 2), ("flaky run", 1), ("flaky run", 2), ("log", "a line")],
+]
+
+
 @st.composite
 def scripts(draw: Any) -> Script:
-    steps: list[tuple[str, Any]] = []
+    steps: list[tuple[str, Any]] = draw(st.lists(st.sampled_from(BEFORE), max_size=3))
     emitted: dict[str, Any] = {}
     for port in draw(st.permutations(OUTPUTS)):
-        match draw(st.sampled_from(["emit", "emit", "emit", "echo", "close", "nothing"])):
+        match draw(st.sampled_from(["emit", "emit", "answer", "echo", "close", "nothing"])):
             case "emit":
                 emitted[port] = draw(st.sampled_from(VALUES))
+            case "answer":
+                emitted[port] = ANSWER
             case "echo":
                 emitted[port] = ECHO
             case "close":
@@ -70,6 +115,8 @@ def scripts(draw: Any) -> Script:
             emitted = {}
     if emitted:
         steps.append(("emit", emitted))
+    if draw(st.integers(0, 3)) == 0:
+        steps.insert(draw(st.integers(0, len(steps))), ("flaky", 1))
     if draw(st.integers(0, 3)) == 0:
         steps.insert(draw(st.integers(0, len(steps))), ("fail", "boom"))
         steps = steps[: steps.index(("fail", "boom")) + 1]
@@ -163,7 +210,7 @@ def as_text(values: dict[str, Any]) -> str:
 def test_the_fold_agrees_with_the_reference(case, seed):
     run = case.run(seed)
     selected = select(case.program, case.selection or Selection())
-    expected = settle(case.program, case.scripts, selected)
+    expected = settle(case.program, {name: each.plain for name, each in case.scripts.items()}, selected)
     assert run.statuses() == {name: each.status for name, each in expected.items()}
     for name, each in expected.items():
         firing = run.state.firings[name, ()]
@@ -203,9 +250,7 @@ def test_a_run_that_crashed_anywhere_ends_as_if_it_had_not(case, seed, data):
     ]
     kept = whole.events[: data.draw(st.sampled_from(cuts))]
     again = Run(replay(case.program, stored(kept), case.selection), case.scripts, list(kept))
-    for key, firing in again.state.running.items():
-        steps = case.scripts[key[0]](again.state.inputs(key))
-        again.pending[key] = steps[len(firing.calls) :]
+    again.recover()
     choose = Random(seed + 1).choice
     while steps := again.steps():
         choose(steps)()
@@ -215,6 +260,78 @@ def test_a_run_that_crashed_anywhere_ends_as_if_it_had_not(case, seed, data):
 def _one_call(one: ev.Event, other: ev.Event) -> bool:
     same_kind = isinstance(one, ev.PortEmitted) and isinstance(other, ev.PortEmitted)
     return same_kind and (one.node, one.frames, one.call) == (other.node, other.frames, other.call)
+
+
+@settings(max_examples=60)
+@given(cases(), seeds, st.data())
+def test_the_moment_at_which_the_engine_learns_of_an_end_does_not_matter(case, seed, data):
+    whole = case.run(seed)
+    order = list(whole.events)
+    ends = [event for event in order if isinstance(event, ev.SuspensionResolved)]
+    for end in data.draw(st.lists(st.sampled_from(ends), max_size=3)) if ends else []:
+        at = next(index for index, event in enumerate(order) if event is end)
+        first, last = _span(order, at)
+        del order[at]
+        order.insert(data.draw(st.integers(first, last)), end)
+    assert snapshot(replay(case.program, order, case.selection), ordered=False) == snapshot(whole.state, ordered=False)
+
+
+def _span(order: list[ev.Event], at: int) -> tuple[int, int]:
+    """Where else the end of a wait may stand: after its firing's start, before what came of it."""
+
+    def binds(event: ev.Event) -> bool:
+        """Whether the end must stay on its side of the event."""
+        mine = (getattr(event, "node", None), getattr(event, "frames", None)) == (order[at].node, order[at].frames)
+        bound = (ev.NodeStarted, ev.NodeResumed, ev.NodeSkipped, ev.SuspensionResolved)
+        return mine and isinstance(event, (*bound, ev.NodeRetryScheduled, ev.NodeCompleted, ev.NodeFailed))
+
+    first = next(index for index in range(at - 1, -1, -1) if binds(order[index])) + 1
+    last = next((index for index in range(at + 1, len(order)) if binds(order[index])), len(order))
+    return first, last - 1
+
+
+@settings(max_examples=60)
+@given(cases(), seeds, seeds, st.data())
+def test_a_restored_state_behaves_as_the_original(case, seed, other, data):
+    live = begin(case.program, case.selection, case.scripts)
+    choose = Random(seed).choice
+    for _ in range(data.draw(st.integers(0, 60))):
+        steps = live.steps()
+        if not steps:
+            break
+        choose(steps)()
+    text = json.dumps(live.state.snapshot())
+    restored = RunState.restore(Plan(case.program, case.selection), json.loads(text))
+    assert json.dumps(restored.snapshot()) == text
+    done = len(live.events)
+    choose = Random(other).choice
+    assert visible(restored) == visible(live.state)
+    while steps := live.steps():
+        choose(steps)()
+        for event in live.events[done:]:
+            restored.apply(ev.decode(json.loads(ev.encode(event))))
+        done = len(live.events)
+        assert visible(restored) == visible(live.state)
+    assert json.dumps(restored.snapshot()) == json.dumps(live.state.snapshot())
+
+
+def visible(state: RunState) -> str:
+    """All that can be asked of a state, types told apart: of a firing that has ended only how."""
+    firings = {
+        repr(key): (firing.status, firing.reason) + (() if firing.status in ENDED else _record(state, key))
+        for key, firing in state.firings.items()
+    }
+    failures = [(each.key, each.failure) for each in state.failures]
+    whole = [sorted(firings.items()), state.due(), state.open_text(), state.idle, state.outcome(), failures]
+    return repr([*whole, list(state.running), list(state.parked), state.ended])
+
+
+def _record(state: RunState, key: ev.Key) -> tuple[Any, ...]:
+    firing = state.firings[key]
+    suspensions = [(call, each.outcome, each.unanswered) for call, each in firing.suspensions.items()]
+    on = firing.parked_on and firing.parked_on.tokens
+    record = (firing.calls, list(firing.outputs.items()), suspensions, firing.logged, firing.attempts, on)
+    return (state.inputs(key), firing.sent, sorted(firing.unanswered), *record)
 
 
 @settings(max_examples=80)
@@ -229,6 +346,7 @@ def test_every_run_ends_and_each_selected_node_ends_once(case, seed):
     run = case.run(seed)
     assert run.state.due() == []
     assert run.state.outcome() is not None
+    assert run.state.open_text() == "[]"
     assert {firing.status for firing in run.state.firings.values()} <= ENDED
     assert {name for name, _ in run.state.firings} == set(run.state.plan.nodes)
     endings = (ev.NodeCompleted, ev.NodeFailed, ev.NodeSkipped)
