@@ -57,6 +57,7 @@ def catch_up(firing: Firing, suspension: Suspension) -> None:
         tokens = suspension.tokens
         for token in [token for token in firing.early if token in tokens]:
             suspension.resolve(firing.early.pop(token))
+        firing.early = firing.early or None
 
 
 def forget_last_failures(firing: Firing) -> None:

@@ -312,7 +312,6 @@ def test_a_restored_state_behaves_as_the_original(case, seed, other, data):
             restored.apply(ev.decode(json.loads(ev.encode(event))))
         done = len(live.events)
         assert visible(restored) == visible(live.state)
-    assert json.dumps(restored.snapshot()) == json.dumps(live.state.snapshot())
 
 
 def visible(state: RunState) -> str:
