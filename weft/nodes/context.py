@@ -290,11 +290,7 @@ class BaseContext(Repeated):
         self._demand_live()
         if not isinstance(program, str) or not program:
             raise InputError(f"start_run takes the path of a program, not {program!r}")
-        try:
-            given = encoded({node: dict(ports) for node, ports in (inputs or {}).items()}, self._limit)[0]
-        except (ValueError, TypeError, AttributeError) as error:
-            reason = error if type(error) is ValueError else "they are `{node: {port: value}}`"
-            raise InputError(f"the inputs that `{self.node_id}` gives to start_run cannot be used: {reason}") from None
+        given = self._inputs_of_run({} if inputs is None else inputs)
         names = _checked_tags(tags) if tags else []
         position = self._position(START_RUN)
         saved = self._saved(position)
@@ -303,6 +299,16 @@ class BaseContext(Repeated):
         if saved.error is not None:
             raise _run_failed(saved.error)
         return RunRef(saved.value["run"])
+
+    def _inputs_of_run(self, inputs: Any) -> dict[str, dict[str, Any]]:
+        if not isinstance(inputs, Mapping) or not all(isinstance(ports, Mapping) for ports in inputs.values()):
+            raise InputError(f"the inputs of the run that `{self.node_id}` starts are `{{node: {{port: value}}}}`")
+        try:
+            given: dict[str, dict[str, Any]]
+            given = encoded({node: dict(ports) for node, ports in inputs.items()}, self._limit)[0]
+        except ValueError as error:
+            raise InputError(f"the inputs of the run that `{self.node_id}` starts cannot be stored: {error}") from None
+        return given
 
     # --- saved outcomes -----------------------------------------------------------------------------------
 
