@@ -23,9 +23,21 @@ _FIRINGS: Final = """
            jsonb_build_array(event -> 'node') || coalesce((event -> 'frames')::jsonb, '[]') AS firing,
            CASE WHEN event ->> 'kind' = 'node_started' THEN 1 ELSE -1 END AS change
     FROM events
-    WHERE event ->> 'kind' IN ('node_started', 'node_completed', 'node_failed', 'node_cancelled')
+    WHERE event ->> 'kind' IN ('node_started', 'node_completed', 'node_failed', 'node_cancelled', 'node_skipped')
 ), open AS (
     SELECT project, run, firing FROM steps GROUP BY project, run, firing HAVING sum(change) > 0
+)
+"""
+
+_TOKENS: Final = """
+, registered AS (
+    SELECT project, run, wait ->> 'token' AS token
+    FROM events, json_array_elements(event -> 'waits') AS wait WHERE event ->> 'kind' = 'suspension_registered'
+    UNION ALL
+    SELECT project, run, event ->> 'token' FROM events WHERE event ->> 'kind' = 'node_retry_scheduled'
+), resolved AS (
+    SELECT project, run, event ->> 'token' AS token, number FROM events
+    WHERE event ->> 'kind' = 'suspension_resolved'
 )
 """
 
@@ -59,6 +71,32 @@ INVARIANTS: Final[dict[str, str]] = {
         UNION ALL
         SELECT q.project, q.run, 'no run', q.worker FROM weft.ready AS q
         WHERE NOT EXISTS (SELECT FROM weft.runs AS r WHERE r.project = q.project AND r.id = q.run)""",
+    "a waiting run waits for something, and nobody drives it": """
+        SELECT r.project, r.id, r.worker FROM weft.runs AS r
+        WHERE r.status = 'waiting'
+          AND (r.worker IS NOT NULL
+               OR NOT EXISTS (SELECT FROM weft.waits AS w WHERE w.project = r.project AND w.run = r.id))""",
+    "who drives a run is known, so that its lease can lapse": """
+        SELECT r.project, r.id, r.worker FROM weft.runs AS r
+        WHERE r.status = 'running' AND NOT EXISTS (SELECT FROM weft.workers AS w WHERE w.id = r.worker)""",
+    "nothing waits below an ended scope": """
+        SELECT w.project, w.run, w.token, r.status FROM weft.waits AS w
+        LEFT JOIN weft.runs AS r ON r.project = w.project AND r.id = w.run
+        LEFT JOIN weft.scopes AS s ON s.project = w.project AND s.id = w.run
+        WHERE r.ended_at IS NOT NULL OR s.ended_at IS NOT NULL OR r.id IS NULL""",
+    "a wait was registered in the journal, and nothing there ends it": _EVENTS
+    + _TOKENS
+    + """SELECT w.project, w.run, w.token FROM weft.waits AS w
+         WHERE (w.project, w.run, w.token) NOT IN (SELECT project, run, token FROM registered)
+            OR (w.project, w.run, w.token) IN (SELECT project, run, token FROM resolved)""",
+    "a wait ends once": _EVENTS
+    + _TOKENS
+    + "SELECT project, run, token, count(*) FROM resolved GROUP BY project, run, token HAVING count(*) > 1",
+    "an end that somebody waits for is going to be told": """
+        SELECT w.project, w.run, w.target FROM weft.waits AS w
+        LEFT JOIN weft.runs AS r ON r.project = w.project AND r.id = w.target
+        WHERE w.target IS NOT NULL AND (r.ended_at IS NOT NULL OR r.id IS NULL)
+          AND NOT EXISTS (SELECT FROM weft.outbox AS o WHERE o.project = w.project AND o.run = w.target)""",
     "the run and the ready list name the same worker": """
         SELECT r.project, r.id, r.status, r.worker, q.worker FROM weft.runs AS r
         JOIN weft.ready AS q ON q.project = r.project AND q.run = r.id

@@ -133,9 +133,8 @@ async def now(conn: Connection) -> datetime:
 async def find(conn: Connection, token: str) -> Wait:
     """The open wait of that token. Raises `AlreadyAnswered`, `WaitGone` and, where no wait ever had it, `NotFound`."""
     run = _run_of(token)
-    row = await conn.fetchrow(_SQL.find, run, token)
-    if row is None:
-        raise await _what_became_of(conn, run, token)
+    while (row := await conn.fetchrow(_SQL.find, run, token)) is None:
+        await _say_what_became_of(conn, run, token)
     return Wait(*row)
 
 
@@ -169,10 +168,8 @@ async def answer(
 async def settle(conn: Connection, resolution: Resolution) -> Answered:
     """Ends a wait that the caller has found before. One statement, in the caller's transaction or alone; raises as
     `answer` does."""
-    answered = await _resolve(conn, [resolution])
-    if not answered:
-        wait = resolution.wait
-        raise await _what_became_of(conn, wait.run, wait.token)
+    while not (answered := await _resolve(conn, [resolution])):
+        await _say_what_became_of(conn, resolution.wait.run, resolution.wait.token)
     return answered[0]
 
 
@@ -253,26 +250,24 @@ def _run_of(token: str) -> UUID:
         raise NotFound(str(error)) from None
 
 
-async def _what_became_of(conn: Connection, run: UUID, token: str) -> Conflict | NotFound:
-    """Why there is no open wait of the token, from the journal of its run."""
+async def _say_what_became_of(conn: Connection, run: UUID, token: str) -> None:
+    """Raises why no wait of the token is open, as the journal of its run says; returns where one is open by now."""
     row = await conn.fetchrow(_SQL.run_of_token, run)
     tale = [] if row is None else await _told_of(conn, row["project"], run, token)
     for at, event in tale:
         if event["kind"] == SuspensionResolved.kind and event["token"] == token:
-            return _already_answered(at, event, run)
+            raise _already_answered(at, event, run)
     suspension = next((event for _, event in tale if event["kind"] == SuspensionRegistered.kind), None)
     if row is None or suspension is None:
-        return NotFound("there is no wait of this token")
+        raise NotFound("there is no wait of this token")
     if row["ended_at"] is not None:
-        return _gone_with_its_run(row, run)
+        raise _gone_with_its_run(row, run)
     for other in suspension["waits"]:
         for at, event in await _told_of(conn, row["project"], run, other["token"]):
             if event["kind"] == SuspensionResolved.kind and event["token"] == other["token"]:
-                reason = f"the {other['kind']} beside it came first"
-                return WaitGone(f"nothing waits for this any more: {reason}", at=at, reason=reason, run=str(run))
-    at = tale[0][0]
-    reason = "the node that waited for it has ended"
-    return WaitGone(f"nothing waits for this any more: {reason}", at=at, reason=reason, run=str(run))
+                raise _gone(at, f"the {other['kind']} beside it came first", run)
+    if await conn.fetchrow(_SQL.find, run, token) is None:
+        raise _gone(tale[0][0], "the node that waited for it has ended", run)
 
 
 async def _told_of(conn: Connection, project: int, run: UUID, token: str) -> list[tuple[datetime, dict[str, Any]]]:
@@ -297,6 +292,10 @@ def _already_answered(at: datetime, event: dict[str, Any], run: UUID) -> Already
         message = f"this was answered at {when} by {by}"
     value = event.get("value", MISSING)
     return AlreadyAnswered(message, at=at, by=by, value=value, timed_out=timed_out, skipped=skipped, run=str(run))
+
+
+def _gone(at: datetime, reason: str, run: UUID) -> WaitGone:
+    return WaitGone(f"nothing waits for this any more: {reason}", at=at, reason=reason, run=str(run))
 
 
 def _gone_with_its_run(row: Any, run: UUID) -> WaitGone:
