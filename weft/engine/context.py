@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from weft.engine.programs import NodeRuntime
 from weft.errors import FenceLost, RunEnded
@@ -22,8 +22,8 @@ from weft.flow.events import (
     PortEmitted,
     RunOutput,
     encode,
-    to_json,
 )
+from weft.flow.texts import to_json
 from weft.nodes.context import BaseContext
 from weft.nodes.ports import Emission
 from weft.nodes.record import Recorded
@@ -98,15 +98,17 @@ class RunContext(BaseContext):
         event = ExecutionTagged(*self._key, tuple(tags))
         execution = self._execution
         try:
-            await execution.host.tag(execution.owned(), tags, encode(event))
+            number = await execution.host.calls.tag(execution.owned(), tags, encode(event))
         except (FenceLost, RunEnded):
             self._lost()
+        if number is not None:
+            execution.wrote_elsewhere(number)
 
     async def _stop(self, position: int, tags: Sequence[str], include: bool) -> None:
         node, frames = self._key
         execution = self._execution
         try:
-            reaches_self = await execution.host.ask_stop(
+            reaches_self = await execution.host.calls.ask_stop(
                 execution.owned(), node, to_json(frames), position, [(tag, include) for tag in tags]
             )
         except (FenceLost, RunEnded):
@@ -114,7 +116,16 @@ class RunContext(BaseContext):
         if reaches_self:
             await execution.ended_by_itself()
 
-    def _lost(self) -> None:
+    async def _start_run(
+        self, position: int, program: str, inputs: dict[str, dict[str, Any]], tags: list[str]
+    ) -> str:
+        execution = self._execution
+        try:
+            return str(await execution.host.calls.start_child(execution, self._key, position, program, inputs, tags))
+        except (FenceLost, RunEnded):
+            self._lost()
+
+    def _lost(self) -> NoReturn:
         """The run ended or went to another worker: nothing of this body counts any more."""
         self._execution.stop()
         raise asyncio.CancelledError

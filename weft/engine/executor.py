@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
+from weft.engine.calls import Calls
 from weft.engine.context import RunContext
 from weft.engine.journal_writer import JournalWriter
 from weft.engine.programs import ReadyProgram
@@ -74,14 +75,7 @@ class Host(Protocol):
     writer: JournalWriter
     value_limit: int
     secret: bytes
-
-    async def tag(self, fence: Fence, tags: Sequence[str], event: str) -> None:
-        """Label the run and save the event. `FenceLost` and `RunEnded` where it is no longer ours to label."""
-
-    async def ask_stop(
-        self, fence: Fence, node: str, frames: str, call: int, asks: Sequence[tuple[str, bool]]
-    ) -> bool:
-        """Queue the stops, `(tag, include)` each. Whether one of them reaches this very run."""
+    calls: Calls
 
     async def look_whether_ended(self, fence: Fence) -> bool:
         """Ask the store whether the run has ended; if it has, the execution is stopped."""
@@ -111,7 +105,10 @@ class Host(Protocol):
 class Execution:
     """A run that this process drives. Everything happens on the event loop; no method waits."""
 
-    def __init__(self, host: Host, program: ReadyProgram, project_key: str) -> None:
+    def __init__(
+        self, host: Host, program: ReadyProgram, project_key: str, selection: dict[str, Any] | None
+    ) -> None:
+        self.selection = selection
         self.host = host
         self.program = program
         self.project_key = project_key
@@ -155,11 +152,11 @@ class Execution:
         self._release()
         self._advance()
 
-    def replay(self, fence: Fence, state: RunState, events: Sequence[Event], next_seq: int) -> None:
-        """Go on with a run that others began: fold what came after `state`, run again what was under way."""
+    def replay(self, fence: Fence, events: Sequence[Event], next_seq: int) -> None:
+        """Go on with a run that others began: fold what the state does not hold yet, run again what was under way."""
         self.fence = fence
         self.next_seq = next_seq
-        self.state = state
+        state = self.state
         for event in events:
             state.apply(event)
         for key in list(state.running):
@@ -295,7 +292,7 @@ class Execution:
             self.catch_up(write.after)
 
     def wrote_elsewhere(self, number: int) -> None:
-        """An event of this run's own that the writer did not write: its number, so that nobody takes it for another's."""
+        """The number of an event of this run's own that the writer did not write, lest it be taken for another's."""
         self._elsewhere.add(number)
 
     def catch_up(self, after: int | None = None) -> None:

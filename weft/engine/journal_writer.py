@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Protocol
 from uuid import UUID
 
 from weft.engine.retrying import FIRST_PAUSE, LONGEST_PAUSE, retrying
+from weft.errors import FenceLost
 from weft.log import get_logger
 from weft.store.pool import CONNECTION_LOST, Connection, Database
-from weft.store.runs import journal
-from weft.store.runs.journal import Write
+from weft.store.runs import journal, runs, scopes
+from weft.store.runs.journal import Saved, Write
+from weft.store.runs.scopes import Ended
 
 SMALLEST_HALF = 16
 LARGEST_BATCH = 500
@@ -34,7 +36,7 @@ class Author(Protocol):
     def take_write(self) -> Write | None:
         """Everything unsaved, or None when there is nothing. The run keeps nothing of it."""
 
-    def saved(self, write: Write, next_seq: int) -> None: ...
+    def saved(self, write: Write, saved: Saved) -> None: ...
 
     def refused(self, write: Write) -> None: ...
 
@@ -42,9 +44,13 @@ class Author(Protocol):
 class JournalWriter:
     """The one writer of a worker, on a connection of its own."""
 
-    def __init__(self, database: Database, worker: UUID, driven: Sized) -> None:
+    def __init__(
+        self, database: Database, worker: UUID, driven: Sized, told: Callable[[Sequence[Ended]], None]
+    ) -> None:
+        """`driven` are the runs that this process drives; `told` hears of the children that ended with one."""
         self._database = database
         self._driven = driven
+        self._told = told
         self._worker = worker
         self._waiting: dict[Author, None] = {}
         self._wake = asyncio.Event()
@@ -101,19 +107,19 @@ class JournalWriter:
                     break
         if not batch:
             return
-        saved = await self._append([write for _, write in batch.values()])
+        committed = await self._append([write for _, write in batch.values()])
         for run, (author, write) in batch.items():
-            next_seq = saved.get(run)
-            if next_seq is None:
+            saved = committed.get(run)
+            if saved is None:
                 self._settle_alone(author, write)
             else:
                 self._busy.discard(author)
-                author.saved(write, next_seq)
+                author.saved(write, saved)
 
-    async def _append(self, writes: Sequence[Write]) -> dict[UUID, int]:
+    async def _append(self, writes: Sequence[Write]) -> dict[UUID, Saved]:
         """Append, across any number of lost connections. After one, the outcome of the statement is unknown: what is
         found in the journal was saved, and the rest is tried again under the same guard."""
-        known: dict[UUID, int] = {}
+        known: dict[UUID, Saved] = {}
         pause = FIRST_PAUSE
         while True:
             try:
@@ -125,8 +131,7 @@ class JournalWriter:
                 rest = [write for write in writes if write.run not in known]
                 if not rest:
                     return known
-                saved = await journal.append(self._connection, self._worker, rest)
-                return known | {run: each.next_seq for run, each in saved.items()}
+                return known | await journal.append(self._connection, self._worker, rest)
             except CONNECTION_LOST as error:
                 log.warning("store lost, trying again", error=str(error), runs=len(writes))
                 if self._connection is not None:
@@ -135,14 +140,18 @@ class JournalWriter:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _found(self, connection: Connection, writes: Sequence[Write]) -> dict[UUID, int]:
-        found: dict[UUID, int] = {}
+    async def _found(self, connection: Connection, writes: Sequence[Write]) -> dict[UUID, Saved]:
+        """Which of these writes the journal already holds."""
+        found: dict[UUID, Saved] = {}
         for write in writes:
             rows = await journal.read(connection, write.project, write.run, after=write.after)
+            status = await runs.status(connection, write.project, write.run)
             stored = [event for row in rows for event in json.loads(row.events)]
             mine = [json.loads(event) for event in write.events]
-            if any(stored[at : at + len(mine)] == mine for at in range(len(stored) - len(mine) + 1)):
-                found[write.run] = rows[-1].first + rows[-1].count
+            parked = write.parks and status is not None and status.worker != self._worker
+            if parked or (mine and any(stored[at : at + len(mine)] == mine for at in range(len(stored)))):
+                assert status is not None
+                found[write.run] = Saved(status.next_seq, parked)
         return found
 
     def _settle_alone(self, author: Author, write: Write) -> None:
@@ -156,10 +165,25 @@ class JournalWriter:
         saved = await retrying(
             self._database, lambda connection: journal.append_alone(connection, self._worker, write)
         )
+        if saved is None and write.ends is not None:
+            saved = await self._end_with_children(write)
         self._busy.discard(author)
         if saved is None:
             self._waiting.pop(author, None)
             author.refused(write)
         else:
-            author.saved(write, saved.next_seq)
+            author.saved(write, saved)
         self._wake.set()
+
+    async def _end_with_children(self, write: Write) -> Saved | None:
+        """The end of a run that may have started others, which are cancelled with it. None: it is no longer ours."""
+
+        async def end(connection: Connection) -> list[Ended]:
+            async with connection.transaction():
+                return await scopes.end_owned(connection, self._worker, write)
+
+        try:
+            self._told(await retrying(self._database, end))
+        except FenceLost:
+            return None
+        return Saved(write.after + 1 + len(write.events), parked=False)

@@ -7,10 +7,12 @@ fails at that node, and says so (`executor.py`).
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from weft.errors import NodeError
 from weft.flow.selection import Selection
 from weft.flow.state import Plan
 from weft.lang.graph import Node, Program
@@ -59,13 +61,25 @@ class ReadyProgram:
         return found
 
 
+Inputs = dict[str, dict[str, Any]]
+"""`{node: {port: value}}`, each as if it were written there."""
+
+
+def _no_programs(path: str, _inputs: Inputs) -> Program:
+    raise NodeError(f"the program {path} cannot be found: this worker has no project folder")
+
+
 @dataclass
 class ProjectCode:
-    """A project that this process serves: its number in the store, its key, and the node code found in its folder."""
+    """A project that this process serves: its number in the store, its key, the node code found in its folder.
+
+    `compile` makes a program of a path in that folder, for runs that start runs; it raises NodeError.
+    """
 
     number: int
     key: str
     registry: Registry
+    compile: Callable[[str, Inputs], Program] = _no_programs
     _ready: OrderedDict[tuple[str, str], ReadyProgram] = field(default_factory=OrderedDict)
 
     def ready(self, program: Program, selection: dict[str, Any] | None) -> ReadyProgram:

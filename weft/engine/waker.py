@@ -1,4 +1,4 @@
-"""What becomes due without anybody asking: queued stops and deadlines.
+"""What becomes due without anybody asking: queued stops, deadlines, waits, and runs that others wait for.
 
 Any worker may carry out what is due in its projects; a second one that tries finds nothing left to do. It sleeps to the
 nearest due time, a second at most, and looks at once when told.
@@ -7,7 +7,7 @@ nearest due time, a second at most, and looks at once when told.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -16,8 +16,9 @@ import anyio
 from weft.engine.retrying import retrying
 from weft.log import get_logger
 from weft.store.pool import CONNECTION_LOST, Connection, Database
-from weft.store.runs import scopes, stops
+from weft.store.runs import children, scopes, stops, waits
 from weft.store.runs.scopes import Ended, Ending
+from weft.store.runs.waits import Answered, Woken
 
 LOOK_AGAIN = 1.0
 DUE_AT_ONCE = 200
@@ -26,17 +27,20 @@ log = get_logger("weft.waker")
 
 
 class Waker:
-    """`told(ended)` is called with what was ended, so that the owners hear it."""
+    """`told(ended)` is called with what was ended, `answered(waits)` with the waits that are over: the owners must
+    hear of both."""
 
     def __init__(
         self,
         database: Database,
         projects: Sequence[int],
         told: Callable[[Sequence[Ended]], None],
+        answered: Callable[[Sequence[Answered]], None],
     ) -> None:
         self._database = database
         self._projects = list(projects)
         self._told = told
+        self._answered = answered
         self._wake = asyncio.Event()
 
     def look(self) -> None:
@@ -49,6 +53,8 @@ class Waker:
             self._wake.clear()
             await self._carry_out_stops()
             await self._end_overdue()
+            await self._end_waits(waits.take_due)
+            await self._end_waits(children.take_ended)
             due_in = await retrying(self._database, scopes.next_due)
             pause = LOOK_AGAIN if due_in is None else min(max(due_in.total_seconds(), 0.0), LOOK_AGAIN)
             with anyio.move_on_after(pause):
@@ -81,6 +87,10 @@ class Waker:
                     log.exception("a deadline could not be carried out", run=str(run))
                     return
                 self._told(ended)
+
+    async def _end_waits(self, take: Callable[[Connection, int], Awaitable[Woken]]) -> None:
+        while (woken := await retrying(self._database, lambda c: take(c, DUE_AT_ONCE))).answered:
+            self._answered(woken.answered)
 
 
 async def _end_at_deadline(connection: Connection, *, project: int, run: UUID) -> list[Ended]:

@@ -13,16 +13,18 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import anyio
 
+from weft import clock
+from weft.engine.calls import Calls
+from weft.engine.claiming import Claimer
 from weft.engine.executor import End, Execution
 from weft.engine.journal_writer import JournalWriter
-from weft.engine.programs import ProjectCode
+from weft.engine.programs import Inputs, ProjectCode
 from weft.engine.retrying import retrying
 from weft.engine.starter import Starter
 from weft.engine.sweeper import sweep
@@ -32,11 +34,12 @@ from weft.lang.graph import Program
 from weft.log import get_logger
 from weft.settings import EngineSettings
 from weft.store.notify import Listener, Notice, Notifier
-from weft.store.pool import CONNECTION_LOST, Connection, Database
-from weft.store.runs import journal, programs, runs, scopes, stops, workers
+from weft.store.pool import CONNECTION_LOST, Database
+from weft.store.runs import journal, runs, waits, workers
 from weft.store.runs import tags as tag_rows
-from weft.store.runs.runs import Claimed, Fence, NewRun
-from weft.store.runs.scopes import Ended, Ending
+from weft.store.runs.runs import Fence, NewRun
+from weft.store.runs.scopes import Ended
+from weft.store.runs.waits import Answered
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at the store that no notice asked for: a notice may be lost, and the store never is."""
@@ -57,25 +60,38 @@ class Worker:
         worker: UUID,
         notifier: Notifier,
         *,
+        secret: bytes,
         concurrency: int,
         claims: bool,
     ) -> None:
         self.database = database
         self.settings = settings
         self.value_limit = settings.value_limit
+        self.secret = secret
         self.id = worker
-        self.concurrency = concurrency
-        self.claims = claims
         self.notifier = notifier
         self.executions: dict[UUID, Execution] = {}
-        self.writer = JournalWriter(database, worker, self.executions)
-        self.starter = Starter(database, worker)
-        self.waker = Waker(database, [project.number for project in projects], self.tell_ended)
         self.listeners: list[Callable[[UUID, Sequence[Event]], None]] = []
+        self.clock_ahead = timedelta()
         self._projects = {project.number: project for project in projects}
-        self._programs: dict[tuple[int, str], Program] = {}
+        self.writer = JournalWriter(database, worker, self.executions, self.tell_ended)
+        self.starter = Starter(database, worker)
+        self.waker = Waker(database, list(self._projects), self.tell_ended, self.tell_answered)
+        self.claimer = Claimer(
+            database,
+            self,
+            worker,
+            self._projects,
+            self.executions,
+            concurrency=concurrency,
+            claims=claims,
+            taken=self._take,
+            told=self.tell_ended,
+        )
+        self.calls = Calls(
+            database, stop_asked=self._stop_asked, begin_child=self._begin_child, child_started=self._born
+        )
         self._ends: dict[UUID, asyncio.Future[End | None]] = {}
-        self._claim_now = asyncio.Event()
         self._notices_now = asyncio.Event()
         self._behind: set[asyncio.Future[Any]] = set()
         self._left: set[asyncio.Task[None]] = set()
@@ -93,23 +109,34 @@ class Worker:
         deadline: timedelta | None = None,
     ) -> UUID:
         """Start a run that this worker drives. Returns its id once it is saved; raises `SelectionRefused` before."""
-        code = self._projects[project]
-        ready = code.ready(program, selection)
-        await self.starter.store_program(project, program)
-        execution = Execution(self, ready, code.key)
-        events = execution.begin(ExecutionStarted(code.key, program.hash, program.entry, selection))
-        new = NewRun(program.hash, program.entry, events, execution.state.open_text(), deadline)
+        execution, new = await self._begin(project, program, selection, deadline)
         if tags:
             async with self.database.transaction() as connection:
                 run = await tag_rows.start_tagged(connection, project, self.id, new, list(tags))
         else:
             run = await self.starter.start(project, new)
-        self._take(execution, Fence(project, run, self.id, 1))
-        execution.born(Fence(project, run, self.id, 1), saved=len(events) + bool(tags))
-        self._heed_early_end(execution, run)
+        self._born(execution, Fence(project, run, self.id, 1), len(new.events) + bool(tags))
         if deadline is not None:
             self.waker.look()
         return run
+
+    async def _begin(
+        self, project: int, program: Program, selection: dict[str, Any] | None, deadline: timedelta | None
+    ) -> tuple[Execution, NewRun]:
+        code = self._projects[project]
+        ready = code.ready(program, selection)
+        await self.starter.store_program(project, program)
+        execution = Execution(self, ready, code.key, selection)
+        events = execution.begin(ExecutionStarted(code.key, program.hash, program.entry, selection))
+        return execution, NewRun(program.hash, program.entry, events, execution.state.open_text(), deadline)
+
+    async def _begin_child(self, project: int, path: str, inputs: Inputs) -> tuple[Execution, NewRun]:
+        return await self._begin(project, self._projects[project].compile(path, inputs), None, None)
+
+    def _born(self, execution: Execution, fence: Fence, saved: int) -> None:
+        self._take(execution, fence)
+        execution.born(fence, saved)
+        self._heed_early_end(fence.run)
 
     async def ended(self, run: UUID, project: int) -> End:
         """Waits until the run has ended, here or anywhere."""
@@ -125,24 +152,16 @@ class Worker:
 
     # --- what an execution asks (executor.Host) -----------------------------------------------------------
 
-    async def tag(self, fence: Fence, tags: Sequence[str], event: str) -> None:
-        async def tag(connection: Connection) -> None:
-            async with connection.transaction():
-                await tag_rows.tag(connection, fence, tags, event)
+    def now(self) -> datetime:
+        return clock.now() + self.clock_ahead
 
-        await retrying(self.database, tag)
+    async def journal_after(self, fence: Fence, after: int) -> list[Event]:
+        rows = await retrying(self.database, lambda c: journal.read(c, fence.project, fence.run, after))
+        return [decode(event) for row in rows for event in json.loads(row.events)]
 
-    async def ask_stop(
-        self, fence: Fence, node: str, frames: str, call: int, asks: Sequence[tuple[str, bool]]
-    ) -> bool:
-        async def ask(connection: Connection) -> list[stops.Asked]:
-            async with connection.transaction():
-                return await stops.ask(connection, fence, node, frames, call, asks)
-
-        asked = await retrying(self.database, ask)
+    def _stop_asked(self, project: int) -> None:
         self.waker.look()
-        self.notifier.send(Notice("stop", fence.project, None, None))
-        return any(each.reaches_self for each in asked)
+        self.notifier.send(Notice("stop", project, None, None))
 
     async def look_whether_ended(self, fence: Fence) -> bool:
         row = await retrying(self.database, lambda c: runs.status(c, fence.project, fence.run))
@@ -163,10 +182,22 @@ class Worker:
             future = self._ends.pop(run, None)
             if future is not None and not future.done():
                 future.set_result(end)
+        self.claimer.own.discard(run)
         if execution.bodies:
             self.keep(self._reap(execution))
-        if self.claims:
-            self._claim_now.set()
+        if self.claimer.claims:
+            self.claimer.look()
+
+    def parked(self, execution: Execution) -> None:
+        fence = execution.owned()
+        self.keep(self.claimer.keep_snapshot(execution))
+        if not self.claimer.claims:
+            self.claimer.own.add(fence.run)
+        if self.executions.get(fence.run) is execution:
+            del self.executions[fence.run]
+            self._ends.pop(fence.run).set_result(None)
+        self.waker.look()
+        self.claimer.look()
 
     def aftermath(self, fence: Fence, event: Event) -> None:
         text = encode(event)
@@ -205,19 +236,23 @@ class Worker:
         """A notice from the store. A hint only: what it says is looked up."""
         match notice.kind:
             case "ready":
-                if self.claims and notice.project in self._projects:
-                    self._claim_now.set()
+                if notice.project in self._projects:
+                    self.claimer.look()
             case "ended":
                 if notice.worker == self.id and notice.run is not None:
                     self._stop_here(notice.run)
-            case "stop":
+            case "answered":
+                if notice.worker == self.id and notice.run is not None:
+                    self._answered_here(notice.run)
+            case "stop" | "due":
                 self.waker.look()
 
     def look_everywhere(self) -> None:
         """After a gap in the notices, look at everything that one could have been about."""
-        self._claim_now.set()
+        self.claimer.look()
         self._notices_now.set()
         self.waker.look()
+        self.keep(self.claimer.adopt(self.executions))
 
     def tell_ended(self, ended: Iterable[Ended]) -> None:
         """These runs were ended by this process: their owners hear it."""
@@ -226,6 +261,22 @@ class Worker:
                 self._stop_here(each.run)
             elif each.worker is not None:
                 self.notifier.send(Notice("ended", each.project, each.run, each.worker))
+
+    def tell_answered(self, answered: Iterable[Answered]) -> None:
+        """Waits of these runs have ended: who owns the run hears it, and one that nobody owns can be claimed."""
+        for each in answered:
+            if each.worker == self.id:
+                self._answered_here(each.run)
+            elif each.worker is not None:
+                self.notifier.send(Notice("answered", each.project, each.run, each.worker))
+            else:
+                self.notifier.send(Notice("ready", each.project, None, None))
+                self.claimer.look()
+
+    def _answered_here(self, run: UUID) -> None:
+        execution = self.executions.get(run)
+        if execution is not None:
+            execution.catch_up()
 
     def _stop_here(self, run: UUID) -> None:
         execution = self.executions.get(run)
@@ -236,10 +287,14 @@ class Worker:
             if len(self._ended_early) > REMEMBERED_ENDS:
                 del self._ended_early[next(iter(self._ended_early))]
 
-    def _heed_early_end(self, execution: Execution, run: UUID) -> None:
+    def _heed_early_end(self, run: UUID) -> None:
         """A stop may be told between the statement that gave us the run and our first look at it."""
         if run in self._ended_early:
-            execution.stop()
+            self._stop_here(run)
+
+    def _take(self, execution: Execution, fence: Fence) -> None:
+        self.executions[fence.run] = execution
+        self._ends.setdefault(fence.run, asyncio.get_running_loop().create_future())
 
     # --- the loops ----------------------------------------------------------------------------------------
 
@@ -253,65 +308,9 @@ class Worker:
                 self.notice_loop,
                 self.renew_loop,
                 self.sweep_loop,
+                self.claimer.run,
             ):
                 group.start_soon(loop)
-            if self.claims:
-                group.start_soon(self.claim_loop)
-
-    async def claim_loop(self) -> None:
-        while True:
-            with anyio.move_on_after(LOOK_AGAIN):
-                await self._claim_now.wait()
-            self._claim_now.clear()
-            while self.claims and (free := self.concurrency - len(self.executions)) > 0:
-                claimed = await retrying(self.database, partial(self._claim, free))
-                for each in claimed:
-                    await self._resume(each)
-                if len(claimed) < free:
-                    break
-
-    async def _claim(self, limit: int, connection: Connection) -> list[Claimed]:
-        return await runs.claim(connection, self.id, list(self._projects), limit)
-
-    async def _resume(self, claimed: Claimed) -> None:
-        code = self._projects[claimed.project]
-        fence = Fence(claimed.project, claimed.run, self.id, claimed.lease)
-        try:
-            program = await self._program(claimed.project, claimed.program)
-            rows = await retrying(self.database, lambda c: journal.read(c, claimed.project, claimed.run))
-            events = [decode(event) for row in rows for event in json.loads(row.events)]
-            first = events[0]
-            assert isinstance(first, ExecutionStarted)
-            execution = Execution(self, code.ready(program, first.selection), code.key)
-            self._take(execution, fence)
-            execution.replay(fence, events, rows[-1].first + rows[-1].count)
-            self._heed_early_end(execution, claimed.run)
-        except Exception as error:
-            log.exception("a run cannot be resumed", run=str(claimed.run))
-            self.executions.pop(claimed.run, None)
-            await self._fail(fence, f"the run cannot be resumed: {error}")
-
-    async def _fail(self, fence: Fence, reason: str) -> None:
-        async def fail(connection: Connection) -> list[Ended]:
-            async with connection.transaction():
-                ending = Ending("failed", reason, {"kind": "unreadable"})
-                return await scopes.end_trees(connection, fence.project, [fence.run], ending)
-
-        self.tell_ended(await retrying(self.database, fail))
-
-    async def _program(self, project: int, program_hash: str) -> Program:
-        key = (project, program_hash)
-        program = self._programs.get(key)
-        if program is None:
-            text = await retrying(self.database, lambda c: programs.get(c, project, program_hash))
-            if text is None:
-                raise LookupError(f"program {program_hash} is not in the store")
-            program = self._programs[key] = Program.from_text(text)
-        return program
-
-    def _take(self, execution: Execution, fence: Fence) -> None:
-        self.executions[fence.run] = execution
-        self._ends[fence.run] = asyncio.get_running_loop().create_future()
 
     async def notice_loop(self) -> None:
         while True:
@@ -321,15 +320,24 @@ class Worker:
             for told in await retrying(self.database, lambda c: workers.notices(c, self.id)):
                 if told.kind == "ended":
                     self._stop_here(told.run)
+                else:
+                    self._answered_here(told.run)
 
     async def renew_loop(self) -> None:
         while True:
             await asyncio.sleep(self.settings.renew.total_seconds())
+            await self.set_clock()
             if not await retrying(self.database, lambda c: workers.renew(c, self.id)):
                 log.warning("the lease lapsed; whatever others took over is let go")
                 for execution in list(self.executions.values()):
                     execution.stop()
                 await retrying(self.database, lambda c: workers.revive(c, self.id))
+
+    async def set_clock(self) -> None:
+        """See how far the store's clock is ahead of ours: waits are due by the store's."""
+        asked = clock.now()
+        told = await retrying(self.database, waits.now)
+        self.clock_ahead = told - (asked + (clock.now() - asked) / 2)
 
     async def sweep_loop(self) -> None:
         seen: set[UUID] = set()
@@ -339,15 +347,15 @@ class Worker:
 
     def _freed(self, project: int) -> None:
         self.notifier.send(Notice("ready", project, None, None))
-        if self.claims and project in self._projects:
-            self._claim_now.set()
+        self.claimer.look()
 
     # --- leaving ------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
         """Claim and start nothing more, let bodies end for the grace time, save what they did, give the runs back.
         Stops are obeyed all the while, and bodies that were stopped have their grace time too."""
-        self.claims = False
+        self.claimer.claims = False
+        self.claimer.own.clear()
         for execution in self.executions.values():
             execution.drain()
         bodies = [task for execution in self.executions.values() for task in execution.bodies.values()]
@@ -395,6 +403,7 @@ async def open_worker(
 ) -> AsyncIterator[Worker]:
     """Register, run the loops, and on leaving drain and sign off. `claims=False` drives only what it starts itself."""
     async with database.connection() as connection:
+        secret = await waits.secret(connection)
         worker_id = await workers.register(
             connection,
             host=socket.gethostname(),
@@ -404,8 +413,16 @@ async def open_worker(
         )
     async with Notifier(database) as notifier, workers.death_lock(database, worker_id):
         worker = Worker(
-            database, projects, settings, worker_id, notifier, concurrency=concurrency, claims=claims
+            database,
+            projects,
+            settings,
+            worker_id,
+            notifier,
+            secret=secret,
+            concurrency=concurrency,
+            claims=claims,
         )
+        await worker.set_clock()
         async with Listener(database, worker.heard, worker.look_everywhere), _driving(worker):
             yield worker
         with anyio.CancelScope(shield=True):

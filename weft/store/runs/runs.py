@@ -128,10 +128,12 @@ async def _start(
     return [row["id"] for row in started]
 
 
-async def claim(conn: Connection, worker: UUID, projects: Sequence[int], limit: int) -> list[Claimed]:
+async def claim(
+    conn: Connection, worker: UUID, projects: Sequence[int], limit: int, only: Sequence[UUID] | None = None
+) -> list[Claimed]:
     """Takes up to `limit` runs that nobody drives, oldest first within a project, the projects in a new order
-    each time. A worker that was given up as dead gets none."""
-    rows = await conn.fetch(_SQL.claim, worker, list(projects), limit)
+    each time; of those in `only`, where it is given. A worker that was given up as dead gets none."""
+    rows = await conn.fetch(_SQL.claim, worker, list(projects), limit, None if only is None else list(only))
     return [Claimed(*row) for row in rows]
 
 

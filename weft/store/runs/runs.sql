@@ -43,12 +43,12 @@ UPDATE scopes SET has_children = true WHERE project = $1 AND id = $2 AND NOT has
 -- name: claim
 -- Steps 3 and 4, both with SKIP LOCKED: a run that is being ended is passed over, and nobody is waited for. The ready list
 -- leads: joined in one piece, the search went through all runs that ever were, in the order of their ids.
--- $1 worker, $2 projects, $3 limit
+-- $1 worker, $2 projects, $3 limit, $4 the runs to choose from (null: any)
 WITH picked AS MATERIALIZED (
     SELECT waiting.project, waiting.run
     FROM (SELECT project FROM unnest($2::integer[]) AS project ORDER BY random()) AS served,
          LATERAL (SELECT r.project, r.run FROM ready AS r
-                  WHERE r.project = served.project AND r.worker IS NULL
+                  WHERE r.project = served.project AND r.worker IS NULL AND ($4::uuid[] IS NULL OR r.run = ANY ($4))
                   ORDER BY r.run LIMIT $3
                   FOR UPDATE SKIP LOCKED) AS waiting,
          LATERAL (SELECT FROM runs AS u

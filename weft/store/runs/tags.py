@@ -5,7 +5,7 @@ What a legal tag is belongs to the rules; whom a stop by tag reaches is `stops.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from weft.flow.events import ExecutionTagged, encode
@@ -25,19 +25,20 @@ async def lock(conn: Connection, project: int, tags: Sequence[str]) -> None:
     await conn.execute(_SQL.lock, project, list(tags))
 
 
-async def tag(conn: Connection, fence: Fence, tags: Sequence[str], event: str) -> bool:
+async def tag(conn: Connection, fence: Fence, tags: Sequence[str], event: str) -> int | None:
     """Labels a run, in the caller's transaction; `event` is the encoded `execution_tagged` with this call's
     tags.
 
-    Tags that the run has keep their place. Returns whether anything was new; if not, no event is written.
+    Tags that the run has keep their place. Returns the number of the event; None where nothing was new, and none was
+    written.
     Raises `RunEnded` and `FenceLost`, and then nothing may be committed.
     """
     await lock(conn, fence.project, tags)
     number = await fencing.hold(conn, fence)
     if not await conn.fetch(_SQL.add, fence.project, fence.run, list(tags)):
-        return False
+        return None
     await fencing.write_event(conn, fence, number, [event])
-    return True
+    return number
 
 
 async def start_tagged(conn: Connection, project: int, worker: UUID | None, new: NewRun, tags: Sequence[str]) -> UUID:
@@ -51,6 +52,26 @@ async def start_tagged(conn: Connection, project: int, worker: UUID | None, new:
     [run] = await runs.start(conn, project, worker, [whole])
     await conn.execute(_SQL.add, project, run, list(tags))
     return run
+
+
+async def start_child(
+    conn: Connection, fence: Fence, new: NewRun, tags: Sequence[str], outcome: Callable[[UUID], str]
+) -> tuple[UUID, int]:
+    """Starts a run below the caller's, born claimed by the same worker, in the caller's transaction.
+
+    `outcome` encodes the event by which the caller's journal remembers it. Returns the child and that event's number.
+    Raises `RunEnded` and `FenceLost`, and then nothing may be committed.
+    """
+    events = [*new.events, encode(ExecutionTagged(None, (), tuple(tags)))] if tags else new.events
+    whole = NewRun(new.program, new.entry, events, new.open_firings, new.deadline)
+    if tags:
+        await lock(conn, fence.project, tags)
+    [run] = await runs.start_below(conn, fence.project, fence.worker, fence.run, [whole])
+    if tags:
+        await conn.execute(_SQL.add, fence.project, run, list(tags))
+    number = await fencing.hold(conn, fence)
+    await fencing.write_event(conn, fence, number, [outcome(run)])
+    return run, number
 
 
 async def of_run(conn: Connection, project: int, run: UUID) -> list[str]:

@@ -1,0 +1,162 @@
+"""Taking runs that nobody drives: claim, fold, go on.
+
+A worker that claims takes any run of its projects; one that does not takes back only the runs that it started itself
+and that have been waiting meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence, Sized
+from functools import partial
+from uuid import UUID
+
+import anyio
+
+from weft.engine.executor import Execution, Host
+from weft.engine.programs import ProjectCode
+from weft.engine.retrying import retrying
+from weft.flow.events import ExecutionStarted, decode
+from weft.flow.state import RunState
+from weft.lang.graph import Program
+from weft.log import get_logger
+from weft.store.pool import Connection, Database
+from weft.store.runs import programs, runs, scopes, snapshots
+from weft.store.runs.runs import Claimed, Fence
+from weft.store.runs.scopes import Ended, Ending
+from weft.store.runs.snapshots import Snapshot
+
+LOOK_AGAIN = 1.0
+"""Seconds between two looks that no notice asked for."""
+
+SNAPSHOT_EVERY = 500
+"""Events. A run that parks with more of them since the last snapshot gets a new one."""
+
+log = get_logger("weft.worker")
+
+
+class Claimer:
+    def __init__(
+        self,
+        database: Database,
+        host: Host,
+        worker: UUID,
+        projects: Mapping[int, ProjectCode],
+        driven: Sized,
+        *,
+        concurrency: int,
+        claims: bool,
+        taken: Callable[[Execution, Fence], None],
+        told: Callable[[Sequence[Ended]], None],
+    ) -> None:
+        """`driven` are the runs that this process drives; `taken` is called with each that is taken, before it goes on;
+        `told` with what had to be ended."""
+        self.claims = claims
+        self.own: set[UUID] = set()
+        self._database = database
+        self._host = host
+        self._worker = worker
+        self._projects = projects
+        self._driven = driven
+        self._concurrency = concurrency
+        self._taken = taken
+        self._told = told
+        self._programs: dict[tuple[int, str], Program] = {}
+        self._wake = asyncio.Event()
+
+    def look(self) -> None:
+        """There may be something to claim now."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claim until cancelled."""
+        while True:
+            with anyio.move_on_after(LOOK_AGAIN):
+                await self._wake.wait()
+            self._wake.clear()
+            while (self.claims or self.own) and (free := self._concurrency - len(self._driven)) > 0:
+                claimed = await retrying(self._database, partial(self._claim, limit=free))
+                for each in claimed:
+                    await self.resume(each)
+                if len(claimed) < free:
+                    break
+
+    async def _claim(self, connection: Connection, limit: int) -> list[Claimed]:
+        only = None if self.claims else list(self.own)
+        return await runs.claim(connection, self._worker, list(self._projects), limit, only)
+
+    async def adopt(self, known: Mapping[UUID, Execution]) -> None:
+        """After a lost connection the store may say that we own runs we never heard of: take them. Two looks, since a
+        run that is being started or claimed at this moment is not known yet either."""
+        seen: set[UUID] = set()
+        for _ in range(2):
+            owned = await retrying(self._database, lambda c: runs.owned(c, self._worker))
+            unknown = {each.run: each for each in owned if each.run not in known}
+            for run in seen & unknown.keys():
+                log.info("a run that was started or claimed as the connection was lost is taken up", run=str(run))
+                await self.resume(unknown[run])
+            seen = unknown.keys() - seen
+            if not seen:
+                return
+            await asyncio.sleep(2 * LOOK_AGAIN)
+
+    async def resume(self, claimed: Claimed) -> None:
+        """Fold the run's journal over its program and go on with it."""
+        code = self._projects[claimed.project]
+        fence = Fence(claimed.project, claimed.run, self._worker, claimed.lease)
+        try:
+            program = await self._program(claimed.project, claimed.program)
+            kept, rows = await retrying(
+                self._database, lambda c: snapshots.resume(c, claimed.project, claimed.run)
+            )
+            events = [decode(event) for row in rows for event in json.loads(row.events)]
+            next_seq = claimed.next_seq
+            if kept is None:
+                first = events[0]
+                assert isinstance(first, ExecutionStarted)
+                execution = Execution(self._host, code.ready(program, first.selection), code.key, first.selection)
+            else:
+                stored = json.loads(kept.state)
+                ready = code.ready(program, stored["selection"])
+                execution = Execution(self._host, ready, code.key, stored["selection"])
+                execution.state = RunState.restore(ready.plan, stored["fold"])
+                execution.snapshot_after = kept.after
+                events = events[kept.after + 1 - rows[0].first :] if rows else []
+            self._taken(execution, fence)
+            execution.replay(fence, events, next_seq)
+        except Exception as error:
+            log.exception("a run cannot be resumed", run=str(claimed.run))
+            await self._fail(fence, f"the run cannot be resumed: {error}")
+
+    async def _fail(self, fence: Fence, reason: str) -> None:
+        async def fail(connection: Connection) -> list[Ended]:
+            async with connection.transaction():
+                ending = Ending("failed", reason, {"kind": "unreadable"})
+                return await scopes.end_trees(connection, fence.project, [fence.run], ending)
+
+        self._told(await retrying(self._database, fail))
+
+    async def _program(self, project: int, program_hash: str) -> Program:
+        key = (project, program_hash)
+        program = self._programs.get(key)
+        if program is None:
+            text = await retrying(self._database, lambda c: programs.get(c, project, program_hash))
+            if text is None:
+                raise LookupError(f"program {program_hash} is not in the store")
+            program = self._programs[key] = Program.from_text(text)
+        return program
+
+    async def keep_snapshot(self, execution: Execution) -> None:
+        """A run with a long journal has just parked: keep its state, so that a wake does not fold all of it."""
+        fence = execution.owned()
+        after = execution.next_seq - 1
+        if after - execution.snapshot_after <= SNAPSHOT_EVERY:
+            return
+        state = json.dumps(
+            {"selection": execution.selection, "fold": execution.state.snapshot()},
+            ensure_ascii=False,
+            allow_nan=False,
+            separators=(",", ":"),
+        )
+        await retrying(self._database, lambda c: snapshots.put(c, fence, Snapshot(after, state)))
