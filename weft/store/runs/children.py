@@ -30,8 +30,9 @@ async def take_ended(conn: Connection, limit: int) -> Woken:
     woken = Woken()
     async with conn.transaction():
         rows = await conn.fetch(_SQL.take, limit)
-        ending = [_resolution(row) for row in rows if row["token"] is not None and row["held"] and not row["live"]]
-        await resolve_each(conn, ending, woken)
+        # A run may stand in the outbox twice: for its end, and for whoever began to wait for it.
+        ending = {row["token"]: _resolution(row) for row in rows if row["held"] and not row["live"]}
+        await resolve_each(conn, list(ending.values()), woken)
         failed = {wait.target for wait, _ in woken.failed}
         every = {(row["project"], row["id"]) for row in rows}
         put_off = {(row["project"], row["id"]) for row in rows if row["ended"] in failed}
