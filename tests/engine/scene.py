@@ -24,8 +24,9 @@ from weft.lang.graph import Program
 from weft.nodes.registry import Registry
 from weft.settings import EngineSettings
 from weft.store import projects
+from weft.store.notify import Notice, publish
 from weft.store.pool import Database
-from weft.store.runs import journal, programs, runs, tags
+from weft.store.runs import journal, programs, runs, tags, waits
 from weft.store.runs.runs import NewRun, RunStatus
 
 NODES = Path(__file__).parent / "nodes"
@@ -44,6 +45,7 @@ class Scene:
     project: int
     registry: Registry
     settings: EngineSettings = field(default_factory=EngineSettings)
+    programs: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     @asynccontextmanager
@@ -67,7 +69,7 @@ class Scene:
     async def worker(self, *, claims: bool = False, concurrency: int = 200, **changed: Any) -> AsyncIterator[Worker]:
         """A worker inside this process."""
         settings = EngineSettings(**changed) if changed else self.settings
-        code = ProjectCode(self.project, KEY, self.registry)
+        code = ProjectCode(self.project, KEY, self.registry, lambda path, _inputs: self.program(self.programs[path]))
         async with open_worker(
             self.database, [code], settings, claims=claims, concurrency=concurrency
         ) as worker:
@@ -121,6 +123,31 @@ class Scene:
         await self.until(
             run, lambda events: any(each["kind"] == "node_started" and each["node"] == node for each in events)
         )
+
+    async def until_status(self, run: UUID, wanted: str) -> RunStatus:
+        while (status := await self.status(run)).status != wanted:
+            await asyncio.sleep(0.02)
+        return status
+
+    async def waits(self, run: UUID) -> list[waits.Wait]:
+        async with self.database.connection() as connection:
+            return await waits.of_run(connection, self.project, run)
+
+    async def form(self, run: UUID) -> waits.Wait:
+        """The run's open form, once there is one."""
+        while not (found := [each for each in await self.waits(run) if each.kind == "form"]):
+            await asyncio.sleep(0.02)
+        return found[0]
+
+    async def answer(self, token: str, value: Any, worker: Worker | None = None) -> None:
+        """Answer a wait as somebody outside does; with a worker, it tells whoever must hear of it."""
+        async with self.database.connection() as connection:
+            answered = await waits.answer(connection, token, json.dumps(value), "a person")
+            if worker is None:
+                kind = "answered" if answered.worker else "ready"
+                await publish(connection, [Notice(kind, answered.project, answered.run, answered.worker)])
+        if worker is not None:
+            worker.tell_answered([answered])
 
     async def until_ended(self, run: UUID) -> RunStatus:
         while (status := await self.status(run)).ended_at is None:

@@ -254,6 +254,9 @@ class Execution:
             return None
         unsaved, self._unsaved = self._unsaved, Unsaved()
         self._in_write = unsaved
+        while self.next_seq in self._elsewhere:
+            self._elsewhere.discard(self.next_seq)
+            self.next_seq += 1
         parks = self._can_park and not unsaved.starting
         if not unsaved.encoded and not parks:
             self._release()
@@ -290,6 +293,8 @@ class Execution:
             self.host.parked(self)
         elif others_wrote:
             self.catch_up(write.after)
+        elif write.parks:
+            self.host.writer.submit(self)
 
     def wrote_elsewhere(self, number: int) -> None:
         """The number of an event of this run's own that the writer did not write, lest it be taken for another's."""

@@ -7,6 +7,7 @@ Nothing here knows a table. Values of type json travel as text, which is what as
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -69,6 +70,9 @@ _SESSION: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
 }
+
+# What is lost is said here, once and in our words; asyncpg's pool would print a traceback of its own.
+logging.getLogger("asyncpg").setLevel(logging.CRITICAL)
 
 
 class Database:
