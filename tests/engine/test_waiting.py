@@ -14,7 +14,9 @@ from weft.store.runs import endings
 
 async def test_a_timer_parks_the_run_and_wakes_it(scene: Scene) -> None:
     async with scene.worker(claims=True) as worker:
-        run = await worker.start(scene.project, scene.program("a = Naps { value: 7  seconds: 0.5 }\nb = Step { value: a.value }"))
+        run = await worker.start(
+            scene.project, scene.program("a = Naps { value: 7  seconds: 0.5 }\nb = Step { value: a.value }")
+        )
         status = await scene.until_status(run, "waiting")
         assert (status.worker, worker.executions) == (None, {})
         assert (await worker.ended(run, scene.project)).status == "completed"
@@ -39,7 +41,9 @@ async def test_a_worker_that_claims_nothing_takes_its_own_run_back(scene: Scene)
 async def test_fault_b27_asking_until_the_answer_is_good(scene: Scene, tmp_path: Path) -> None:
     noted = tmp_path / "noted"
     async with scene.worker(claims=True) as worker:
-        run = await worker.start(scene.project, scene.program(f'a = AsksAge {{ file: "{noted}" }}\nb = Debug {{ data: a.age }}'))
+        run = await worker.start(
+            scene.project, scene.program(f'a = AsksAge {{ file: "{noted}" }}\nb = Debug {{ data: a.age }}')
+        )
         for text in ("x", "-1", "30"):
             form = await scene.form(run)
             await scene.answer(form.token, {"age": text}, worker)
@@ -148,7 +152,8 @@ async def test_fault_b35_and_race_50_a_run_waits_only_when_nothing_else_can_run(
 async def test_fault_b41_an_answer_before_the_run_has_parked_is_not_lost(scene: Scene) -> None:
     async with scene.worker(claims=True) as worker:
         run = await worker.start(
-            scene.project, scene.program("a = FormOrTimer\nc = Sleep { value: 1  seconds: 0.3 }\nd = Step { value: a.which }")
+            scene.project,
+            scene.program("a = FormOrTimer\nc = Sleep { value: 1  seconds: 0.3 }\nd = Step { value: a.which }"),
         )
         form = await scene.form(run)
         assert (await scene.status(run)).status == "running"

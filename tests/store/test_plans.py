@@ -82,7 +82,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(below)
 
 
-BIG = {"runs", "scopes", "tags", "ready", "stops", "journal"}
+BIG = {"runs", "scopes", "tags", "ready", "stops", "journal", "waits", "outbox", "snapshots"}
 
 
 def check(explained: Explained, most_pages: int, whole: str = "") -> None:

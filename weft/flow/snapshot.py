@@ -174,8 +174,10 @@ def _answers(firing: Firing, told: Iterable[dict[str, Any]]) -> list[SuspensionR
 
 def _told(event: RunOutput | SuspensionResolved) -> dict[str, Any]:
     """The parts of an event that are not as they are by default, without the firing's key."""
-    return {
-        each.name: value
-        for each in fields(event)
-        if each.name not in ("node", "frames", "text") and (value := getattr(event, each.name)) is not each.default
-    }
+    return {name: value for name, default in _PARTS[type(event)] if (value := getattr(event, name)) is not default}
+
+
+_PARTS: Final = {
+    cls: [(each.name, each.default) for each in fields(cls) if each.name not in ("node", "frames", "text")]
+    for cls in (RunOutput, SuspensionResolved)
+}

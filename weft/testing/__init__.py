@@ -11,14 +11,22 @@ if TYPE_CHECKING:
     from weft.testing.outcome import StartedRun as StartedRun
     from weft.testing.rig import Rig as Rig
     from weft.testing.server import Request as Request
+    from weft.testing.stage import OpenWait as OpenWait
+    from weft.testing.stage import Stage as Stage
+    from weft.testing.stage import StagedRun as StagedRun
+    from weft.testing.staging import program as program
 
 _HOME_OF = {
     "CLOSED": "weft.flow.firing",
     "Failure": "weft.testing.outcome",
+    "OpenWait": "weft.testing.stage",
     "Outcome": "weft.testing.outcome",
     "Request": "weft.testing.server",
-    "StartedRun": "weft.testing.outcome",
     "Rig": "weft.testing.rig",
+    "Stage": "weft.testing.stage",
+    "StagedRun": "weft.testing.stage",
+    "StartedRun": "weft.testing.outcome",
+    "program": "weft.testing.staging",
 }
 
 __all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]

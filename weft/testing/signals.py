@@ -57,7 +57,9 @@ class Signals:
                 if signal.kind == "skip":
                     end = SuspensionResolved(node, (), call, wait["token"], by="test", skipped=True)
                 else:
-                    end = SuspensionResolved(node, (), call, wait["token"], _value(signal.payload, wait, node), "test")
+                    end = SuspensionResolved(
+                        node, (), call, wait["token"], stored_value(signal.payload, wait, node), "test"
+                    )
             else:
                 timed = [wait for wait in open_waits if "due" in wait]
                 if not timed:
@@ -94,7 +96,7 @@ def _taker(signal: _Signal, suspension: Suspension, open_waits: list[dict[str, A
     return wait
 
 
-def _value(payload: Any, wait: Mapping[str, Any], node: str) -> Any:
+def stored_value(payload: Any, wait: Mapping[str, Any], node: str) -> Any:
     """What the wait's record holds for a signal. Raises AssertionError where it would be refused."""
     spec = wait["spec"]
     match wait["kind"]:

@@ -19,6 +19,9 @@ _SQL = load(__name__)
 CHUNK: Final = 500
 """Runs in one transaction."""
 
+PAGE: Final = 5_000
+"""Runs that are looked at together; most may be parked, and stay."""
+
 _LOWEST: Final = UUID(int=0)
 
 
@@ -47,26 +50,25 @@ async def delete(db: Database, project: int, keep: timedelta) -> int:
     after = _LOWEST
     while True:
         async with db.connection() as conn:
-            rows = await conn.fetch(_SQL.roots, project, ended_before, below, after, CHUNK)
-        if not rows:
+            page = await conn.fetch(_SQL.page, project, ended_before, below, after, PAGE)
+        if not page:
             break
-        for level in reversed(await _levels(db, project, [row["id"] for row in rows])):
+        for level in reversed(await _levels(db, project, [row["id"] for row in page if row["may_go"]])):
             for at in range(0, len(level), CHUNK):
                 async with db.connection() as conn:
                     done = await conn.execute(_SQL.delete, project, level[at : at + CHUNK])
                 deleted += int(done.removeprefix("DELETE "))
-        after = rows[-1]["id"]
+        after = page[-1]["id"]
     async with db.connection() as conn:
         await conn.execute(_SQL.drop_periods)
     return deleted
 
 
-async def _levels(db: Database, project: int, roots: list[UUID]) -> list[list[UUID]]:
-    """The roots, what is below them, what is below that, and so on."""
-    levels = [roots]
-    while True:
+async def _levels(db: Database, project: int, level: list[UUID]) -> list[list[UUID]]:
+    """These runs, what is below them, what is below that, and so on."""
+    levels: list[list[UUID]] = []
+    while level:
+        levels.append(level)
         async with db.connection() as conn:
-            rows = await conn.fetch(_SQL.children, project, levels[-1])
-        if not rows:
-            return levels
-        levels.append([row["id"] for row in rows])
+            level = [row["id"] for row in await conn.fetch(_SQL.children, project, level)]
+    return levels

@@ -5,11 +5,11 @@
 SELECT at AS ended_before, weft_uuid_at((extract(epoch FROM at) * 1000000)::bigint, '0000000000000000') AS below
 FROM (SELECT weft_now() - $1::interval AS at) AS kept
 
--- name: roots
+-- name: page
+-- Runs in the order of their starts, each with whether it heads a tree that may go.
 -- $1 project, $2 ended before, $3 ids below, $4 ids above, $5 limit
-SELECT id FROM scopes
-WHERE project = $1 AND id > $4 AND id < $3 AND parent IS NULL AND ended_at <= $2
-ORDER BY id LIMIT $5
+SELECT id, parent IS NULL AND coalesce(ended_at <= $2, false) AS may_go
+FROM (SELECT id, parent, ended_at FROM scopes WHERE project = $1 AND id > $4 AND id < $3 ORDER BY id LIMIT $5) AS page
 
 -- name: children
 SELECT id FROM scopes WHERE project = $1 AND parent = ANY ($2::uuid[])

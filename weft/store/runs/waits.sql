@@ -32,10 +32,12 @@ ORDER BY f.registered_at, f.token LIMIT $4
 
 -- name: due
 -- Step 3 with SKIP LOCKED, in a transaction that goes on to `resolve`: a run's waits belong to who holds the run, so
--- the waits need no lock of their own. What is in the hands of others is passed over.
+-- the waits need no lock of their own. What is in the hands of others is passed over; the inner limit is for the planner,
+-- which without one would sort all that is due.
+-- $1 limit
 SELECT w.project, w.run, w.node, w.frames, w.call, w.part, w.token, w.kind, w.spec, w.mode, w.target, w.due, w.registered_at,
        (SELECT weft_now()) AS at
-FROM (SELECT * FROM waits WHERE due <= (SELECT weft_now()) ORDER BY due) AS w,
+FROM (SELECT * FROM waits WHERE due <= (SELECT weft_now()) ORDER BY due LIMIT 20 * $1::integer) AS w,
      LATERAL (SELECT FROM runs
               WHERE project = w.project AND id = w.run AND ended_at IS NULL
               FOR NO KEY UPDATE SKIP LOCKED) AS r
