@@ -110,6 +110,10 @@ class Network:
         for name in names:
             self.cut(name)
 
+    def admit(self, *names: str) -> None:
+        """These connections may be opened again."""
+        self._refused.difference_update(names)
+
     def statements(self) -> int:
         """How many statements have gone to the server: what was sent to be carried out, by itself or as one of many."""
         return self._counted.total()

@@ -152,9 +152,16 @@ class JournalWriter:
         task.add_done_callback(self._alone.discard)
 
     async def _write_alone(self, author: Author, write: Write) -> None:
-        next_seq = await retrying(
-            self._database, lambda connection: journal.append_alone(connection, self._worker, write)
-        )
+        tried = False
+
+        async def append(connection: Connection) -> int | None:
+            nonlocal tried
+            if tried and (found := await self._found(connection, [write])):
+                return found[write.run]
+            tried = True
+            return await journal.append_alone(connection, self._worker, write)
+
+        next_seq = await retrying(self._database, append)
         self._busy.discard(author)
         if next_seq is None:
             self._waiting.pop(author, None)
