@@ -1,4 +1,4 @@
-"""Who takes part in a race: workers in this process, each as one of its own would be, and what the store says."""
+"""Who takes part in a race: workers in this process, each as one in its own would be, and what the store says."""
 
 from __future__ import annotations
 

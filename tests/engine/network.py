@@ -47,6 +47,7 @@ class Network:
     longest_delay: float = 0
     choose: random.Random = field(default_factory=random.Random)
     _links: set[_Link] = field(default_factory=set)
+    _slow: dict[str, float] = field(default_factory=dict)
     _held: dict[str, asyncio.Event] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
     _counted: Counter[str] = field(default_factory=Counter)
@@ -81,13 +82,20 @@ class Network:
 
     # --- what a test does ---------------------------------------------------------------------------------
 
+    def slow(self, name: str, seconds: float = 0.3) -> None:
+        """From now on each answer to these connections is so late, until `let_go`: time to see what a statement
+        did, and to `hold` before whoever sent it hears."""
+        self._slow[name] = seconds
+
     def hold(self, name: str) -> None:
         """From now on these connections hear nothing more of the server, which goes on hearing them."""
         self._held.setdefault(name, asyncio.Event())
 
     def let_go(self, name: str) -> None:
-        """What was held up arrives."""
-        self._held.pop(name).set()
+        """What was held up arrives, and nothing is slow any more."""
+        self._slow.pop(name, None)
+        if held := self._held.pop(name, None):
+            held.set()
 
     def cut(self, name: str | None = None) -> int:
         """Break these connections (None: all), and lose what was held up on them. How many there were."""
@@ -101,6 +109,10 @@ class Network:
         self._refused.update(names)
         for name in names:
             self.cut(name)
+
+    def admit(self, *names: str) -> None:
+        """These connections may be opened again."""
+        self._refused.difference_update(names)
 
     def statements(self) -> int:
         """How many statements have gone to the server: what was sent to be carried out, by itself or as one of many."""
@@ -144,6 +156,7 @@ class Network:
     async def _answers(self, reader: asyncio.StreamReader, link: _Link) -> None:
         while data := await reader.read(CHUNK):
             await self._dawdle()
+            await asyncio.sleep(self._slow.get(link.name, 0))
             while held := self._held.get(link.name):
                 await held.wait()
             link.client.write(data)

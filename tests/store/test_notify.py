@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from tests.store.world import World
 from weft.store.notify import KEPT_WHILE_AWAY, Listener, Notice, Notifier, publish
+from weft.store.pool import Database
 
 
 class Ear:
@@ -100,6 +101,27 @@ async def kill(world: World, name: str) -> None:
         find = "SELECT pid FROM pg_stat_activity WHERE application_name = $1"
         pid = await conn.fetchval(find, f"weft test {name}")
         await conn.execute("SELECT pg_terminate_backend($1)", pid)
+
+
+async def test_fault_b62_a_listener_listens_on_while_connections_go_back_to_the_pool(
+    world: World, database_url: str
+) -> None:
+    """Giving a connection back resets its session and ends its LISTEN: the listener's is none of the pool's."""
+    db = await Database.open(database_url, pool_size=1)
+    ear = Ear()
+    try:
+        async with Listener(db, ear.hear, ear.resync):
+            await ear.until(resyncs=1)
+            for number, notice in enumerate(some_notices(world, 5), start=1):
+                async with db.connection() as conn:
+                    await publish(conn, [notice])
+                async with db.connection() as conn:
+                    assert await conn.fetch("SELECT * FROM pg_listening_channels()") == []
+                async with asyncio.timeout(1):
+                    await ear.until(notices=number)
+        assert ear.resyncs == 1
+    finally:
+        await db.close()
 
 
 async def test_race_56_and_fault_b94_a_listener_that_was_cut_off_looks_at_everything(world: World) -> None:

@@ -162,9 +162,16 @@ class JournalWriter:
         task.add_done_callback(self._alone.discard)
 
     async def _write_alone(self, author: Author, write: Write) -> None:
-        saved = await retrying(
-            self._database, lambda connection: journal.append_alone(connection, self._worker, write)
-        )
+        tried = False
+
+        async def append(connection: Connection) -> Saved | None:
+            nonlocal tried
+            if tried and (found := await self._found(connection, [write])):
+                return found[write.run]
+            tried = True
+            return await journal.append_alone(connection, self._worker, write)
+
+        saved = await retrying(self._database, append)
         if saved is None and write.ends is not None:
             saved = await self._end_with_children(write)
         self._busy.discard(author)

@@ -23,11 +23,20 @@ log = get_logger("weft.store")
 
 async def retrying(database: Database, work: Callable[[Connection], Awaitable[T]]) -> T:
     """The result of `work` on a pooled connection, tried until the store is there."""
+
+    async def connected() -> T:
+        async with database.connection() as connection:
+            return await work(connection)
+
+    return await retrying_whole(connected)
+
+
+async def retrying_whole(work: Callable[[], Awaitable[T]]) -> T:
+    """The same for work that takes its connections itself."""
     pause = FIRST_PAUSE
     while True:
         try:
-            async with database.connection() as connection:
-                return await work(connection)
+            return await work()
         except CONNECTION_LOST as error:
             log.warning("the store is away; trying again", error=str(error), pause=pause)
         await asyncio.sleep(pause)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from weft.engine.retrying import retrying
 from weft.lang.graph import Program
-from weft.store.pool import Connection, Database
+from weft.store.pool import CONNECTION_LOST, Connection, Database
 from weft.store.runs import programs, runs
 from weft.store.runs.runs import NewRun
 
@@ -24,6 +24,10 @@ class _Asked:
     project: int
     new: NewRun
     started: asyncio.Future[UUID] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def fail(self, error: BaseException) -> None:
+        if not self.started.done():
+            self.started.set_exception(error)
 
 
 class Starter:
@@ -56,8 +60,12 @@ class Starter:
             self._wake.clear()
             while self._asked:
                 batch, self._asked = self._asked[:BATCH_STARTS], self._asked[BATCH_STARTS:]
-                async with self._database.connection() as connection:
-                    await self._start_batch(connection, batch)
+                try:
+                    async with self._database.connection() as connection:
+                        await self._start_batch(connection, batch)
+                except CONNECTION_LOST as error:
+                    for asked in batch:
+                        asked.fail(error)
 
     async def _start_batch(self, connection: Connection, batch: list[_Asked]) -> None:
         of_project: defaultdict[int, list[_Asked]] = defaultdict(list)
@@ -66,10 +74,11 @@ class Starter:
         for project, group in of_project.items():
             try:
                 ids = await runs.start(connection, project, self._worker, [asked.new for asked in group])
+            except CONNECTION_LOST:
+                raise
             except Exception as error:
                 for asked in group:
-                    if not asked.started.done():
-                        asked.started.set_exception(error)
+                    asked.fail(error)
                 continue
             for asked, run in zip(group, ids, strict=True):
                 if not asked.started.done():

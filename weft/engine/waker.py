@@ -13,9 +13,9 @@ from uuid import UUID
 
 import anyio
 
-from weft.engine.retrying import retrying
+from weft.engine.retrying import retrying, retrying_whole
 from weft.log import get_logger
-from weft.store.pool import CONNECTION_LOST, Connection, Database
+from weft.store.pool import Connection, Database
 from weft.store.runs import children, scopes, stops, waits
 from weft.store.runs.scopes import Ended, Ending
 from weft.store.runs.waits import Answered, Woken
@@ -66,9 +66,7 @@ class Waker:
         ):
             for stop in taken:
                 try:
-                    ended = await stops.carry_out(self._database, stop)
-                except CONNECTION_LOST:
-                    return
+                    ended = await retrying_whole(partial(stops.carry_out, self._database, stop))
                 except Exception:
                     # It stays queued and comes due again; the others need not wait for it.
                     log.exception("a stop could not be carried out", stop=stop.id)

@@ -124,7 +124,15 @@ def node(
     retry: Retry | None = None,
     hidden: bool = False,
 ) -> Callable[[F], F]: ...
-def node(function: Any = None, /, **flags: Any) -> Any:
+def node(
+    function: Any = None,
+    /,
+    *,
+    label: str | None = None,
+    pure: bool = False,
+    rerun: bool = True,
+    hidden: bool = False,
+) -> Any:
     """Make a node type of a function: its name in capitals is the type, its parameters are the inputs.
 
     A plain return type is one output called `value`; a `TypedDict`, dataclass or model is one output a
@@ -135,6 +143,7 @@ def node(function: Any = None, /, **flags: Any) -> Any:
     def decorate(function: F) -> F:
         from weft.nodes.functions import class_of
 
+        flags = {"label": label, "pure": pure, "rerun": rerun, "hidden": hidden}
         setattr(function, NODE_ATTRIBUTE, class_of(function, flags))
         return function
 

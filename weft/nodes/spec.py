@@ -34,6 +34,11 @@ from weft.nodes.whereabouts import node_file_error
 
 RESERVED_TYPES = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut", "Passthrough"})
 _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*")
+TO_COME = (
+    *("retry", "catch_errors", "is_trigger", "fires_with", "claims_route"),
+    *("live_connection", "answers_caller", "called_from_outside"),
+)
+"""What a class will be able to say. Until then it is refused, since a node that counts on it would be let down."""
 _PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 LONGEST_WAIT: Final = timedelta(days=366)
@@ -106,6 +111,9 @@ class _Reader:
             )
 
     def _check_body(self) -> None:
+        for name in TO_COME:
+            if hasattr(self.node, name) and not callable(getattr(self.node, name)):
+                self.fail(f"{self.name} sets {name}, which is not supported yet", part=(name,), hint="leave it out")
         if self.node.run is Node.run:
             self.fail(f"{self.name} has no body", hint="write `async def run(self, ctx)`")
         if not inspect.iscoroutinefunction(self.node.run):
