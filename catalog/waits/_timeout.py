@@ -2,14 +2,11 @@
 
 from datetime import timedelta
 
-from weft import Condition, ExecutionContext, InputError, NodeOutput, Port, Rule, WaitTimedOut
+from weft import ExecutionContext, InputError, NodeOutput, Port, WaitTimedOut
 
-TIMEOUT_SECS = Port(required=False, ge=0, description="After how many seconds to go on by `timedOut`; without: never.")
+# With a default the node runs where nothing else is wired to it or written on it.
+TIMEOUT_SECS = Port(0, ge=0, description="After how many seconds to go on by `timedOut`; 0: never.")
 TIMED_OUT = Port(description="True when nothing came in time; all other outputs close then.")
-TIMEOUT_RULE = Rule(
-    Condition("not", parts=(Condition("config_equals", "timeoutSecs", 0),)),
-    "`timeoutSecs` is 0, which leaves nobody the time to answer",
-)
 
 
 def seconds_of(ctx: ExecutionContext, name: str) -> timedelta:
@@ -22,7 +19,8 @@ def seconds_of(ctx: ExecutionContext, name: str) -> timedelta:
 
 
 def timeout_of(ctx: ExecutionContext) -> timedelta | None:
-    return seconds_of(ctx, "timeoutSecs") if "timeoutSecs" in ctx.inputs else None
+    timeout = seconds_of(ctx, "timeoutSecs") if "timeoutSecs" in ctx.inputs else None
+    return timeout or None
 
 
 async def go_on_without(ctx: ExecutionContext, error: WaitTimedOut) -> None:

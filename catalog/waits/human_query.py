@@ -5,7 +5,7 @@ from typing import Any
 from weft import Condition, ExecutionContext, Form, Node, NodeOutput, Port, PortsFromConfig, Rule, WaitTimedOut
 
 from ._fields import FIELD_KINDS, form_fields, port_values
-from ._timeout import TIMED_OUT, TIMEOUT_RULE, TIMEOUT_SECS, go_on_without, timeout_of
+from ._timeout import TIMED_OUT, TIMEOUT_SECS, go_on_without, timeout_of
 
 
 class HumanQuery(Node):
@@ -28,10 +28,7 @@ class HumanQuery(Node):
         timedOut: bool = TIMED_OUT
 
     ports_from_config = PortsFromConfig("fields", FIELD_KINDS)
-    validate = (
-        Rule(Condition("config_nonempty", "fields"), "`fields` is empty: a form needs something to ask"),
-        TIMEOUT_RULE,
-    )
+    validate = (Rule(Condition("config_nonempty", "fields"), "`fields` is empty: a form needs something to ask"),)
 
     async def run(self, ctx: ExecutionContext) -> None:
         fields = form_fields(ctx, ctx.inputs.get("fields", list[dict[str, Any]]))

@@ -132,7 +132,7 @@ async def test_an_answer_in_time_closes_the_time_out(rig):
     assert rig.now.second == 0
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(1e300, "too long"), (4e9, "a hundred years"), (0, "must be more")])
+@pytest.mark.parametrize(("seconds", "words"), [(1e300, "too long"), (4e9, "a hundred years")])
 async def test_a_time_out_beyond_reason_is_refused(rig, seconds, words):
     outcome = await rig.run(HumanQuery, {"fields": APPROVAL, "timeoutSecs": seconds})
     assert words in outcome.failed.message

@@ -4,7 +4,7 @@ from typing import Any
 
 from weft import ExecutionContext, Node, NodeOutput, WaitTimedOut, Webhook
 
-from ._timeout import TIMED_OUT, TIMEOUT_RULE, TIMEOUT_SECS, go_on_without, timeout_of
+from ._timeout import TIMED_OUT, TIMEOUT_SECS, go_on_without, timeout_of
 
 
 class WaitForWebhook(Node):
@@ -21,8 +21,6 @@ class WaitForWebhook(Node):
         headers: dict[str, str]
         query: dict[str, str]
         timedOut: bool = TIMED_OUT
-
-    validate = (TIMEOUT_RULE,)
 
     async def run(self, ctx: ExecutionContext) -> None:
         try:

@@ -110,7 +110,8 @@ def node_error(doing: str) -> Iterator[None]:
     except DivergedAfterCrash:
         raise
     except Exception as error:
-        raise NodeError(f"{doing}: {str(error) or type(error).__name__}") from error
+        retry = error.retry if isinstance(error, NodeError) else None
+        raise NodeError(f"{doing}: {str(error) or type(error).__name__}", retry=retry) from error
 
 
 @overload
@@ -131,6 +132,7 @@ def node(
     label: str | None = None,
     pure: bool = False,
     rerun: bool = True,
+    retry: Retry | None = None,
     hidden: bool = False,
 ) -> Any:
     """Make a node type of a function: its name in capitals is the type, its parameters are the inputs.
@@ -143,7 +145,7 @@ def node(
     def decorate(function: F) -> F:
         from weft.nodes.functions import class_of
 
-        flags = {"label": label, "pure": pure, "rerun": rerun, "hidden": hidden}
+        flags = {"label": label, "pure": pure, "rerun": rerun, "retry": retry, "hidden": hidden}
         setattr(function, NODE_ATTRIBUTE, class_of(function, flags))
         return function
 

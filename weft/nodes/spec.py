@@ -35,7 +35,7 @@ from weft.nodes.whereabouts import node_file_error
 RESERVED_TYPES = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut", "Passthrough"})
 _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*")
 TO_COME = (
-    *("retry", "catch_errors", "is_trigger", "fires_with", "claims_route"),
+    *("catch_errors", "is_trigger", "fires_with", "claims_route"),
     *("live_connection", "answers_caller", "called_from_outside"),
 )
 """What a class will be able to say. Until then it is refused, since a node that counts on it would be let down."""

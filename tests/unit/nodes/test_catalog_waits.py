@@ -68,7 +68,7 @@ late = Debug { data: ask.timedOut }
     ("node", "words"),
     [
         ("HumanQuery { fields: [] }", "`fields` is empty"),
-        ('HumanQuery { fields: [{ "kind": "text_input", "key": "a" }], timeoutSecs: 0 }', "`timeoutSecs` is 0"),
+        ('HumanQuery { fields: [{ "kind": "text_input", "key": "a" }], timeoutSecs: -1 }', "timeoutSecs"),
         ('HumanQuery { fields: [{ "kind": "text", "key": "a" }] }', "there is no kind `text`"),
         ('HumanQuery { fields: [{ "kind": "display_image", "key": "a" }] }', "there is no kind `display_image`"),
         ('HumanQuery { fields: [{ "kind": "select", "key": "a" }] }', "needs the key `options`"),
@@ -76,7 +76,7 @@ late = Debug { data: ask.timedOut }
         ("Wait { seconds: 0 }", "`seconds` is 0"),
         ("Wait { seconds: -1 }", "seconds"),
         ("Wait { }", "seconds"),
-        ("WaitForWebhook { timeoutSecs: 0 }", "`timeoutSecs` is 0"),
+        ('WaitForWebhook { timeoutSecs: "soon" }', "timeoutSecs"),
         ("WaitUntil { }", "until"),
     ],
 )

@@ -163,7 +163,7 @@ RUN = "    async def run(self, ctx): ...\n"
         ("x = 1\nimport there_is_no_such_module\n", 2, "No module named 'there_is_no_such_module'", "install it"),
         ("import sys\nsys.exit(3)\n", 2, "SystemExit: 3", None),
         ("raise RuntimeError\n", 1, "the file cannot be loaded: RuntimeError", None),
-        ("from weft import node\n@node(retry=3)\nasync def f(): ...\n", 2, "argument 'retry'", None),
+        ("from weft import node\n@node(is_trigger=True)\nasync def f(): ...\n", 2, "argument 'is_trigger'", None),
         ("from weft import Nodes\n", 1, "cannot import name 'Nodes'", None),
         ("\0", 1, "null bytes", None),
     ],
@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_loaded(folder: Folder, text: str, line: int, word
         # The line is counted in NODE, whose class begins on line 5.
         (NODE.replace('    """Broken."""\n', "") + RUN, 5, "Broken has no docstring", "one sentence"),
         (NODE, 5, "Broken has no body", "async def run"),
-        (NODE + "    retry = 3\n" + RUN, 7, "Broken sets retry, which is not supported yet", "leave it out"),
+        (NODE + "    retry = 3\n" + RUN, 7, "retry is a Retry, not 3", "Retry(attempts=3)"),
         (NODE + "    is_trigger = True\n" + RUN, 7, "sets is_trigger", "leave it out"),
         (NODE + "    def run(self, ctx): ...\n", 7, "not async", "async def run"),
         (NODE.replace("Broken(", "Loop(") + RUN, 5, "Loop is a word of the language", None),

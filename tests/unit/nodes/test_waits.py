@@ -7,7 +7,20 @@ from typing import Any
 
 import pytest
 
-from weft import ExecutionContext, Form, Node, NodeError, Retry, Timer, WaitTimedOut, Webhook, all_of, first_of, node
+from weft import (
+    ExecutionContext,
+    Form,
+    Node,
+    NodeError,
+    Retry,
+    Timer,
+    WaitTimedOut,
+    Webhook,
+    all_of,
+    first_of,
+    node,
+    node_error,
+)
 from weft.errors import DivergedAfterCrash, EmissionError, NodeFileError, Parked
 from weft.nodes.api import node_class
 from weft.nodes.describe import describe
@@ -124,6 +137,12 @@ def test_a_function_may_have_a_retry() -> None:
 def test_a_retry_that_makes_no_sense_is_refused(retry: Any, words: str) -> None:
     with pytest.raises(NodeFileError, match=words):
         spec_of(with_retry(retry))
+
+
+def test_context_added_to_an_error_does_not_make_it_worth_another_try() -> None:
+    with pytest.raises(NodeError, match="asking: nobody came") as failed, node_error("asking"):
+        raise WaitTimedOut("nobody came")
+    assert not is_worth_another_try(failed.value)
 
 
 @pytest.mark.parametrize(
