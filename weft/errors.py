@@ -55,6 +55,21 @@ class InvalidTag(UsageError):
     code = "invalid-tag"
 
 
+class AnswerRefused(UsageError):
+    """The answer does not fit the form.
+
+    `fields` says what is wrong, by the key of the field; under "" stands what concerns the whole answer.
+    """
+
+    code = "answer-refused"
+
+    def __init__(self, fields: dict[str, str], *, run: str | None = None) -> None:
+        lines = [f"{key}: {reason}" if key else reason for key, reason in fields.items()]
+        text = f" {lines[0]}" if len(lines) == 1 else "".join(f"\n  {line}" for line in lines)
+        super().__init__(f"the answer does not fit:{text}", run=run)
+        self.fields = fields
+
+
 # --- does not compile: exit status 4 ----------------------------------------------------------------------
 
 
