@@ -147,12 +147,17 @@ class WaitContract:
         class Races(_Value):
             """Ask, or go on after a while."""
 
+            class Inputs:
+                seconds: float
+
             async def run(self, ctx: ExecutionContext) -> None:
-                which, value = await ctx.await_signal(first_of(AGE, Timer(after=timedelta(milliseconds=20))))
+                timer = Timer(after=timedelta(seconds=ctx.inputs.get("seconds", float)))
+                which, value = await ctx.await_signal(first_of(AGE, timer))
                 await ctx.pulse_downstream(NodeOutput(value=[which, value if which == 0 else None]))
 
-        assert (await host.run(Races, signals=[NOTHING])).outputs == {"value": [1, None]}
-        assert (await host.run(Races, signals=[{"age": "9"}])).outputs == {"value": [0, {"age": "9"}]}
+        assert (await host.run(Races, {"seconds": 0.02}, signals=[NOTHING])).outputs == {"value": [1, None]}
+        answered = await host.run(Races, {"seconds": 600}, signals=[{"age": "9"}])
+        assert answered.outputs == {"value": [0, {"age": "9"}]}
 
     async def test_all_of_two_forms_waits_for_both_and_runs_nothing_twice(self, host: Host) -> None:
         class Both(_Value):
@@ -348,7 +353,7 @@ class WaitContract:
                     await ctx.run("fetch", lambda: None)
                 await ctx.await_signal(AGE)
 
-        message, kind = failure(await host.run(Swaps, crash_after=1))
+        message, kind = failure(await host.run(Swaps, crash_after=1, signals=[{"age": "1"}]))
         assert kind == "DivergedAfterCrash"
         assert "run('fetch')" in message
         assert "await_signal" in message
