@@ -181,7 +181,7 @@ async def test_fault_b54_ten_thousand_runs_that_nobody_claimed_end_by_one_stop(s
         took, statements = time.monotonic() - began, network.statements() - before
     assert await value(scene, "SELECT count(*) FROM runs WHERE status = 'cancelled'") == count
     assert await value(scene, "SELECT count(*) FROM ready") == 0
-    assert statements < 15 * (count // 1000), f"{statements} statements"
+    assert statements < 20 * (count // 1000), f"{statements} statements"
     assert took < 10, f"{took:.1f} s"
 
 

@@ -291,9 +291,9 @@ async def test_fault_b03_a_body_that_runs_again_after_a_crash_is_stopped_like_an
 async def test_race_30_except_exception_does_not_catch_a_stop(scene: Scene) -> None:
     async with scene.worker() as worker:
         run = await running(scene, worker, "a = CatchesExceptions")
-        execution = worker.executions[run]
+        bodies = list(worker.executions[run].bodies.values())
         await tell(scene, await end(scene, run))
-        await asyncio.wait(list(execution.bodies.values()))
+        await asyncio.wait(bodies)
     assert await scene.aftermath(run) == []
     assert (await scene.kinds(run))[-2:] == ["node_cancelled", "execution_cancelled"]
 

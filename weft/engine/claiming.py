@@ -48,10 +48,11 @@ class Claimer:
         concurrency: int,
         claims: bool,
         taken: Callable[[Execution, Fence], None],
+        resumed: Callable[[UUID], None],
         told: Callable[[Sequence[Ended]], None],
     ) -> None:
-        """`driven` are the runs that this process drives; `taken` is called with each that is taken, before it goes on;
-        `told` with what had to be ended."""
+        """`driven` are the runs that this process drives; `taken` is called with each that is taken, before it goes on,
+        `resumed` once it does; `told` with what had to be ended."""
         self.claims = claims
         self.own: set[UUID] = set()
         self._database = database
@@ -61,6 +62,7 @@ class Claimer:
         self._driven = driven
         self._concurrency = concurrency
         self._taken = taken
+        self._resumed = resumed
         self._told = told
         self._programs: dict[tuple[int, str], Program] = {}
         self._wake = asyncio.Event()
@@ -125,6 +127,7 @@ class Claimer:
                 events = events[kept.after + 1 - rows[0].first :] if rows else []
             self._taken(execution, fence)
             execution.replay(fence, events, next_seq)
+            self._resumed(claimed.run)
         except Exception as error:
             log.exception("a run cannot be resumed", run=str(claimed.run))
             await self._fail(fence, f"the run cannot be resumed: {error}")

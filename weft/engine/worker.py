@@ -86,6 +86,7 @@ class Worker:
             concurrency=concurrency,
             claims=claims,
             taken=self._take,
+            resumed=self._heed_early_end,
             told=self.tell_ended,
         )
         self.calls = Calls(
