@@ -320,6 +320,49 @@ def test_a_snapshot_does_not_grow_with_what_has_ended():
     assert len(json.dumps(run.state.snapshot())) < 1500
 
 
+def restored(run: Run) -> RunState:
+    return RunState.restore(run.state.plan, json.loads(json.dumps(run.state.snapshot())))
+
+
+@pytest.mark.parametrize("kind", ["answered", "timed_out", "skipped"])
+def test_a_restored_firing_is_due_what_the_end_of_its_wait_makes_it(kind):
+    run = parked(a=ASKS)
+    answer(run, "a", kind=kind)
+    state = restored(run)
+    assert state.due() == run.state.due() != []
+    assert state.firings["a", ()].suspensions[0].outcome == run.state.firings["a", ()].suspensions[0].outcome
+
+
+def test_a_restored_run_goes_on_waiting_for_all_parts_and_through_its_rests():
+    run = parked(a=[("wait", Wait((YES, YES), "all"))], b=[("flaky", 2), ("emit", {"out": 1})])
+    answer(run, "a", 1)
+    answer(run, "b", call=-1)
+    quiet(run)
+    run.state = restored(run)
+    assert run.state.due() == []
+    assert run.state.firings["a", ()].unanswered == ["a/0/1"]
+    assert run.state.firings["b", ()].attempts == 2
+    answer(run, "a", 2, part=1)
+    answer(run, "b", call=-2)
+    assert [due.node for due in run.state.due()] == ["a", "b"]
+    assert quiet(run).status("b") == "completed"
+
+
+def test_a_restored_run_knows_who_is_stuck_and_what_failed():
+    of = program(
+        *(node("a"), node("bad"), node("c", "x!", "y!", "z"), node("d", "x!")),
+        wires="a.out>c.x d.out>c.y bad.out>c.z c.out>d.x",
+    )
+    run = parked(of, a=ASKS, bad=[("fail", "boom")])
+    answer(run, "a", 1)
+    quiet(run)
+    state = restored(run)
+    assert state.outcome() == run.state.outcome()
+    assert state.outcome().kind == "stuck"
+    assert "bad failed: boom" in state.outcome().error
+    assert state.firings["c", ()].closed["z"].node == "bad"
+
+
 def test_a_snapshot_before_the_start_and_after_the_end():
     of = program(node("a"), node("b"))
     for state in (RunState(Plan(of)), begin(of).state):
