@@ -80,6 +80,8 @@ class Worker:
         self._behind: set[asyncio.Future[Any]] = set()
         self._left: set[asyncio.Task[None]] = set()
         self._ended_early: dict[UUID, None] = {}
+        self._starting = 0
+        self._unsure = False
 
     # --- starting -----------------------------------------------------------------------------------------
 
@@ -99,17 +101,27 @@ class Worker:
         execution = Execution(self, ready, code.key)
         events = execution.begin(ExecutionStarted(code.key, program.hash, program.entry, selection))
         new = NewRun(program.hash, program.entry, events, execution.state.open_text(), deadline)
-        if tags:
-            async with self.database.transaction() as connection:
-                run = await tag_rows.start_tagged(connection, project, self.id, new, list(tags))
-        else:
-            run = await self.starter.start(project, new)
-        self._take(execution, Fence(project, run, self.id, 1))
+        self._starting += 1
+        try:
+            run = await self._start(project, new, tags)
+            self._take(execution, Fence(project, run, self.id, 1))
+        except BaseException:
+            self._unsure = True
+            self._claim_now.set()
+            raise
+        finally:
+            self._starting -= 1
         execution.born(Fence(project, run, self.id, 1), saved=len(events) + bool(tags))
         self._heed_early_end(execution, run)
         if deadline is not None:
             self.waker.look()
         return run
+
+    async def _start(self, project: int, new: NewRun, tags: Sequence[str]) -> UUID:
+        if not tags:
+            return await self.starter.start(project, new)
+        async with self.database.transaction() as connection:
+            return await tag_rows.start_tagged(connection, project, self.id, new, list(tags))
 
     async def ended(self, run: UUID, project: int) -> End:
         """Waits until the run has ended, here or anywhere."""
@@ -266,12 +278,29 @@ class Worker:
             while self.claims and (free := self.concurrency - len(self.executions)) > 0:
                 claimed = await retrying(self.database, partial(self._claim, free))
                 for each in claimed:
-                    await self._resume(each)
+                    # What was claimed while this worker began to leave is given back as it signs off.
+                    if self.claims:
+                        await self._resume(each)
                 if len(claimed) < free:
                     break
 
     async def _claim(self, limit: int, connection: Connection) -> list[Claimed]:
-        return await runs.claim(connection, self.id, list(self._projects), limit)
+        if self._unsure and not self._starting:
+            await self._give_back_unknown(connection)
+        unsure, self._unsure = self._unsure, True
+        claimed = await runs.claim(connection, self.id, list(self._projects), limit)
+        self._unsure = unsure
+        return claimed
+
+    async def _give_back_unknown(self, connection: Connection) -> None:
+        """A claim or a start whose answer was lost leaves a run that is ours and that nobody drives. It is claimed
+        anew, under the next lease number, so that not even a start that is under way here can drive it twice."""
+        owned = await runs.owned(connection, self.id)
+        if self._starting:
+            return
+        lost = [Fence(each.project, each.run, self.id, each.lease) for each in owned if each.run not in self.executions]
+        await runs.release(connection, lost)
+        self._unsure = False
 
     async def _resume(self, claimed: Claimed) -> None:
         code = self._projects[claimed.project]
@@ -318,8 +347,14 @@ class Worker:
             with anyio.move_on_after(LOOK_AGAIN):
                 await self._notices_now.wait()
             self._notices_now.clear()
-            for _project, run in await retrying(self.database, lambda c: workers.notices(c, self.id)):
+            ended = [run for _, run in await retrying(self.database, lambda c: workers.notices(c, self.id))]
+            for run in ended:
                 self._stop_here(run)
+            if ended:
+                await retrying(self.database, partial(self._heed, ended))
+
+    async def _heed(self, ended: list[UUID], connection: Connection) -> None:
+        await workers.heed(connection, self.id, ended)
 
     async def renew_loop(self) -> None:
         while True:
@@ -365,11 +400,9 @@ class Worker:
         try:
             async with self.database.connection() as connection:
                 await runs.release(connection, fences)
-        except CONNECTION_LOST as error:
-            log.warning(
-                "the runs could not be given back; they are taken over when the lease lapses",
-                error=str(error),
-            )
+        except Exception as error:
+            # Whatever it is (the store is away, its disk is full): this process leaves, and others notice that.
+            log.warning("the runs could not be given back; they are taken over", error=str(error))
             return
         for fence in fences:
             self.notifier.send(Notice("ready", fence.project, None, None))
@@ -415,15 +448,24 @@ async def open_worker(
 async def _driving(worker: Worker) -> AsyncIterator[None]:
     """The loops go on until the block has ended and the worker has drained. A loop that breaks ends the block."""
     loops = asyncio.create_task(worker.loops())
-    with anyio.CancelScope() as block:
-        loops.add_done_callback(lambda _: block.cancel())
-        try:
-            yield
-        finally:
-            with anyio.CancelScope(shield=True):
-                await worker.drain()
-    loops.cancel()
-    with anyio.CancelScope(shield=True):
-        await asyncio.wait([loops])
+    block = anyio.CancelScope()
+
+    def over(loops: asyncio.Task[None]) -> None:
+        # Looked at here, since what the block raises is told before what broke a loop.
+        if loops.cancelled() or loops.exception():
+            block.cancel()
+
+    loops.add_done_callback(over)
+    try:
+        with block:
+            try:
+                yield
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await worker.drain()
+    finally:
+        loops.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([loops])
     if not loops.cancelled():
         loops.result()

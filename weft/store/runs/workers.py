@@ -78,8 +78,14 @@ async def alive(conn: Connection, project: int) -> list[Alive]:
 
 
 async def notices(conn: Connection, worker: UUID) -> list[tuple[int, UUID]]:
-    """Takes what the worker must hear: project and run of what ended under it."""
+    """What the worker must hear: project and run of what ended under it. Stands there until it is heeded, since the
+    answer to this may be lost."""
     return [(row["project"], row["run"]) for row in await conn.fetch(_SQL.notices, worker)]
+
+
+async def heed(conn: Connection, worker: UUID, runs: Sequence[UUID]) -> None:
+    """The worker has heard that these runs ended."""
+    await conn.execute(_SQL.heed, worker, list(runs))
 
 
 # --- death ------------------------------------------------------------------------------------------------

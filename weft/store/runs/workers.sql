@@ -93,8 +93,11 @@ DELETE FROM notices WHERE worker IN (SELECT id FROM workers WHERE ended_at IS NO
 DELETE FROM workers WHERE ended_at < (SELECT weft_now()) - interval '1 day'
 
 -- name: notices
--- Step 4.
-DELETE FROM notices WHERE worker = $1 RETURNING project, run
+SELECT project, run FROM notices WHERE worker = $1
+
+-- name: heed
+-- Step 4. $1 worker, $2 runs
+DELETE FROM notices WHERE worker = $1 AND run = ANY ($2::uuid[])
 
 -- name: alive
 SELECT id, number, name, host, pid, started_at FROM workers
