@@ -161,7 +161,7 @@ async def test_a_start_that_is_committed_and_not_heard_of_strands_no_run(
     async with another(scene, network.url, claims=True) as worker:
         program = scene.program(f'a = Traces {{ file: "{trace}" }}')
         await worker.starter.store_program(scene.project, program)
-        network.slow("weft")
+        network.hold_at("weft", "INSERT INTO runs")
         starting = asyncio.ensure_future(worker.start(scene.project, program))
         run = await until(scene, "SELECT id FROM runs")
         network.cut("weft")
@@ -179,13 +179,13 @@ async def test_race_27_a_stop_that_was_read_and_not_heard_of_is_read_again(
     async with another(scene, network.url) as worker:
         run = await running(scene, worker, f'a = Waits {{ told: "{told}" }}')
         network.hold("weft listener")
-        network.slow("weft", 0.5)
         await end(scene, run)
-        for _ in range(4):
-            await asyncio.sleep(0.3)
-            network.cut("weft")
-        network.let_go("weft")
+        await network.hold_at("weft", "FROM notices WHERE worker").wait()
+        await asyncio.sleep(0.1)
+        assert not told.exists()
         began = time.monotonic()
+        network.cut("weft")
+        network.let_go("weft")
         await soon_stopped(scene, run, told, began)
         await until(scene, "SELECT NOT EXISTS (SELECT FROM notices)")
         network.let_go("weft listener")
