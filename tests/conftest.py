@@ -20,6 +20,7 @@ behind; the next run stops it. `--postgres FOLDER` runs them with the programs o
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from weft.store.embedded import EmbeddedServer
 from weft.store.embedded.folder import USERS_LOCK
 from weft.store.embedded.locks import LockFile
+from weft.store.embedded.postmaster import is_process
 
 FOLDERS = "weft-tests-"
 ROUNDS = 100
@@ -124,7 +126,7 @@ def _databases(settings: dict[str, str], tools: Path | None) -> Iterator[Databas
 def _temporary_server_folder() -> Iterator[Path]:
     # Not pytest's tmp_path: when root runs the tests, that lies in a folder that only root may enter, and the
     # server does not run as root. This one is also short enough for a socket.
-    folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
     try:
         yield folder
     finally:
@@ -146,9 +148,9 @@ def _stop_and_remove(folder: Path) -> None:
 
 
 def _stop_left_over_servers() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*-*"):
         with suppress(OSError):
-            if (folder / USERS_LOCK).exists():
+            if not is_process(int(folder.name.split("-")[2])) and (folder / USERS_LOCK).exists():
                 _stop_and_remove(folder)
 
 

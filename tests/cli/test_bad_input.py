@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
 import pytest
 
-from tests.cli.weft_process import Done, Weft
+from tests.cli.conftest import HOLDS, PROJECT
+from tests.cli.weft_process import Done, Weft, until
 
 
 def refused(done: Done, status: int, *words: str) -> None:
@@ -119,6 +122,46 @@ def test_a_database_of_a_newer_weft(weft: Weft):
     asyncio.run(age())
     refused(weft("executions"), 7, "newer weft", "9999")
     refused(weft("run", "main.weft"), 7, "newer weft")
+
+
+if os.geteuid() == 0:
+
+    def test_as_root_a_disk_that_fills_up_under_a_run_loses_nothing(weft: Weft, server_folder: Path):
+        disk = server_folder / "disk"
+        disk.mkdir()
+        server_folder.chmod(0o711)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "weft", disk], check=False).returncode != 0:
+            pytest.skip("this root may not mount anything")
+        own = Weft(None, weft.folder)
+        own.write("weft.toml", f'{PROJECT}\n[database]\nfolder = "{disk}/pg"\n')
+        large = "import os; return {'text': os.urandom(400_000).hex()}"
+        own.write(
+            "fills.weft",
+            HOLDS
+            + "".join(
+                f'n{i} = ExecPython(after: String) -> (text: String) {{ after: hold.text  code: "{large}" }}\n'
+                for i in range(40)
+            ),
+        )
+        try:
+            with own.started("run", "fills.weft") as process:
+                until((own.folder / "begun").exists)
+                filler = disk / "filler"
+                with suppress(OSError), filler.open("wb") as file:
+                    while True:
+                        file.write(b"\0" * 65536)
+                (own.folder / "release").touch()
+                _, stderr = process.communicate(timeout=60)
+            refused(Done(process.returncode, "", stderr), 7, "No space left on device", "hint: Check free disk space.")
+            filler.unlink()
+            assert own("executions", "--json").values[0]["status"] in ("queued", "running")
+            with own.started("worker") as worker:
+                until(lambda: own("executions", "--json").values[0]["status"] == "completed", within=60)
+                worker.terminate()
+                assert worker.wait(timeout=30) == 0
+        finally:
+            subprocess.run(["umount", disk], check=True)
+            disk.rmdir()
 
 
 def test_a_settings_file_that_is_no_toml(weft: Weft):

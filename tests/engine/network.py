@@ -32,7 +32,7 @@ class _Link:
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
     name: str
-    statements: int = 0
+    prepared: dict[bytes, bytes] = field(default_factory=dict)
 
     def cut(self) -> None:
         for side in (self.client, self.server):
@@ -49,6 +49,7 @@ class Network:
     _links: set[_Link] = field(default_factory=set)
     _slow: dict[str, float] = field(default_factory=dict)
     _held: dict[str, asyncio.Event] = field(default_factory=dict)
+    _traps: dict[str, tuple[bytes, asyncio.Event]] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
     _counted: Counter[str] = field(default_factory=Counter)
 
@@ -96,6 +97,11 @@ class Network:
         self._slow.pop(name, None)
         if held := self._held.pop(name, None):
             held.set()
+
+    def hold_at(self, name: str, words: str) -> asyncio.Event:
+        """As `hold`, from when a statement with these words is sent to be carried out; that sets the event."""
+        self._traps[name] = (words.encode(), asyncio.Event())
+        return self._traps[name][1]
 
     def cut(self, name: str | None = None) -> int:
         """Break these connections (None: all), and lose what was held up on them. How many there were."""
@@ -150,8 +156,20 @@ class Network:
             rest = await reader.readexactly(int.from_bytes(head[1:]) - 4)
             if head[:1] in (b"E", b"Q"):
                 self._counted[link.name] += 1
+            elif head[:1] == b"P":
+                statement, query, *_ = rest.split(b"\0", 2)
+                link.prepared[statement] = query
+            elif head[:1] == b"B":
+                self._spring(link, rest.split(b"\0", 2)[1])
             await self._dawdle()
             link.server.write(head + rest)
+
+    def _spring(self, link: _Link, statement: bytes) -> None:
+        words, sprung = self._traps.get(link.name, (b"", None))
+        if sprung is not None and words in link.prepared.get(statement, b""):
+            del self._traps[link.name]
+            self.hold(link.name)
+            sprung.set()
 
     async def _answers(self, reader: asyncio.StreamReader, link: _Link) -> None:
         while data := await reader.read(CHUNK):

@@ -138,6 +138,59 @@ async def test_race_54_a_tag_that_is_committed_and_not_heard_of_is_set_once(scen
     assert await value(scene, "SELECT count(*) FROM stops") == 1
 
 
+async def test_a_claim_that_is_committed_and_not_heard_of_strands_no_run(
+    scene: Scene, network: Network, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    async with another(scene, network.url, claims=True):
+        network.slow("weft")
+        [run] = await scene.queue(f'a = Traces {{ file: "{trace}" }}')
+        await until(scene, "SELECT worker FROM runs WHERE id = $1", run)
+        network.cut("weft")
+        network.let_go("weft")
+        assert (await scene.until_ended(run)).status == "completed"
+    assert trace.read_text().split() == [str(run)]
+    assert (await scene.status(run)).lease == 2
+
+
+async def test_a_start_that_is_committed_and_not_heard_of_strands_no_run(
+    scene: Scene, network: Network, tmp_path: Path
+) -> None:
+    """Whoever asked for it is told that nobody knows; the run that was begun goes on all the same."""
+    trace = tmp_path / "trace"
+    async with another(scene, network.url, claims=True) as worker:
+        program = scene.program(f'a = Traces {{ file: "{trace}" }}')
+        await worker.starter.store_program(scene.project, program)
+        network.hold_at("weft", "INSERT INTO runs")
+        starting = asyncio.ensure_future(worker.start(scene.project, program))
+        run = await until(scene, "SELECT id FROM runs")
+        network.cut("weft")
+        network.let_go("weft")
+        with pytest.raises(StoreUnreachable):
+            await starting
+        assert (await scene.until_ended(run)).status == "completed"
+    assert trace.read_text().split() == [str(run)]
+
+
+async def test_race_27_a_stop_that_was_read_and_not_heard_of_is_read_again(
+    scene: Scene, network: Network, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    async with another(scene, network.url) as worker:
+        run = await running(scene, worker, f'a = Waits {{ told: "{told}" }}')
+        network.hold("weft listener")
+        await end(scene, run)
+        await network.hold_at("weft", "FROM notices WHERE worker").wait()
+        await asyncio.sleep(0.1)
+        assert not told.exists()
+        began = time.monotonic()
+        network.cut("weft")
+        network.let_go("weft")
+        await soon_stopped(scene, run, told, began)
+        await until(scene, "SELECT NOT EXISTS (SELECT FROM notices)")
+        network.let_go("weft listener")
+
+
 async def test_events_that_are_written_alone_and_not_heard_of_are_written_once(
     scene: Scene, network: Network, tmp_path: Path
 ) -> None:

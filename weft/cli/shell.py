@@ -115,7 +115,7 @@ def _usage(error: BaseException) -> UsageError | None:
 def _database(error: BaseException) -> StoreUnreachable | None:
     """A connection that broke, or a refusal by the server (its disk is full, a right is missing)."""
     if getattr(error, "sqlstate", None):
-        return StoreUnreachable(f"the database refused: {error}")
+        return StoreUnreachable(f"the database refused: {getattr(error, 'message', error)}", hint=_server_hint(error))
     driver = type(error).__module__.startswith("asyncpg")
     if driver or isinstance(error, ConnectionError):
         return StoreUnreachable(
@@ -123,6 +123,11 @@ def _database(error: BaseException) -> StoreUnreachable | None:
             hint="What was saved is safe; run the command again when the database is back.",
         )
     return None
+
+
+def _server_hint(error: BaseException) -> str | None:
+    hint = getattr(error, "hint", None)
+    return hint if isinstance(hint, str) else None
 
 
 def _file(error: BaseException) -> WeftError | None:

@@ -20,6 +20,7 @@ from weft.store.runs import tags as tag_rows
 from weft.store.runs.runs import Fence, NewRun
 
 if TYPE_CHECKING:
+    from weft.engine.claiming import Claimer
     from weft.engine.executor import Execution
 
 BeginChild = Callable[[int, str, dict[str, dict[str, Any]]], Awaitable[tuple["Execution", NewRun]]]
@@ -30,12 +31,14 @@ class Calls:
     def __init__(
         self,
         database: Database,
+        claimer: Claimer,
         *,
         stop_asked: Callable[[int], None],
         begin_child: BeginChild,
         child_started: Callable[[Execution, Fence, int], None],
     ) -> None:
         self._database = database
+        self._claimer = claimer
         self._stop_asked = stop_asked
         self._begin_child = begin_child
         self._child_started = child_started
@@ -89,12 +92,15 @@ class Calls:
             async with connection.transaction():
                 return await tag_rows.start_child(connection, fence, new, tags, outcome)
 
-        run, number = await retrying(self._database, start)
-        if number is not None:
+        with self._claimer.starting():
+            run, number = await retrying(self._database, start)
+        if number is None:
+            self._claimer.unsure(run)
+        else:
             parent.wrote_elsewhere(number)
-            parent.state.apply(RunOutput(*key, position, START_RUN, {"run": str(run)}))
             own = Fence(fence.project, run, fence.worker, 1)
             self._child_started(child, own, len(new.events) + bool(tags))
+        parent.state.apply(RunOutput(*key, position, START_RUN, {"run": str(run)}))
         return run
 
 

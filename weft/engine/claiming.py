@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
 
@@ -43,7 +44,7 @@ class Claimer:
         host: Host,
         worker: UUID,
         projects: Mapping[int, ProjectCode],
-        driven: Sized,
+        driven: Mapping[UUID, Execution],
         *,
         concurrency: int,
         claims: bool,
@@ -66,6 +67,8 @@ class Claimer:
         self._told = told
         self._programs: dict[tuple[int, str], Program] = {}
         self._wake = asyncio.Event()
+        self._starting = 0
+        self._unsure = False
 
     def look(self) -> None:
         """There may be something to claim now."""
@@ -80,28 +83,49 @@ class Claimer:
             while (self.claims or self.own) and (free := self._concurrency - len(self._driven)) > 0:
                 claimed = await retrying(self._database, partial(self._claim, limit=free))
                 for each in claimed:
-                    await self.resume(each)
+                    # What was claimed while this worker began to leave is given back as it signs off.
+                    if self.claims or self.own:
+                        await self.resume(each)
                 if len(claimed) < free:
                     break
 
     async def _claim(self, connection: Connection, limit: int) -> list[Claimed]:
+        if self._unsure and not self._starting:
+            await self._give_back_unknown(connection)
+        unsure, self._unsure = self._unsure, True
         only = None if self.claims else list(self.own)
-        return await runs.claim(connection, self._worker, list(self._projects), limit, only)
+        claimed = await runs.claim(connection, self._worker, list(self._projects), limit, only)
+        self._unsure = unsure
+        return claimed
 
-    async def adopt(self, known: Mapping[UUID, Execution]) -> None:
-        """After a lost connection the store may say that we own runs we never heard of: take them. Two looks, since a
-        run that is being started or claimed at this moment is not known yet either."""
-        seen: set[UUID] = set()
-        for _ in range(2):
-            owned = await retrying(self._database, lambda c: runs.owned(c, self._worker))
-            unknown = {each.run: each for each in owned if each.run not in known}
-            for run in seen & unknown.keys():
-                log.info("a run that was started or claimed as the connection was lost is taken up", run=str(run))
-                await self.resume(unknown[run])
-            seen = unknown.keys() - seen
-            if not seen:
-                return
-            await asyncio.sleep(2 * LOOK_AGAIN)
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Around a start. One that breaks off may have left a run that is ours and that nobody drives."""
+        self._starting += 1
+        try:
+            yield
+        except BaseException:
+            self.unsure()
+            raise
+        finally:
+            self._starting -= 1
+
+    def unsure(self, run: UUID | None = None) -> None:
+        """The answer to a claim or a start was lost: what it took is given back. `run` is known to be one of those."""
+        self._unsure = True
+        if run is not None and not self.claims:
+            self.own.add(run)
+        self.look()
+
+    async def _give_back_unknown(self, connection: Connection) -> None:
+        """What is given back is claimed anew, under the next lease number, so that not even a start that is under way
+        here can drive it twice."""
+        owned = await runs.owned(connection, self._worker)
+        if self._starting:
+            return
+        lost = [each for each in owned if each.run not in self._driven]
+        await runs.release(connection, [Fence(each.project, each.run, self._worker, each.lease) for each in lost])
+        self._unsure = False
 
     async def resume(self, claimed: Claimed) -> None:
         """Fold the run's journal over its program and go on with it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
@@ -21,6 +22,9 @@ from weft.store.runs.scopes import Ended, Ending
 from weft.store.runs.waits import Answered, Woken
 
 LOOK_AGAIN = 1.0
+STILL_DUE = 0.01
+"""The pause when something is due although all was just carried out: somebody else holds it."""
+
 DUE_AT_ONCE = 200
 
 log = get_logger("weft.waker")
@@ -55,9 +59,8 @@ class Waker:
             await self._end_overdue()
             await self._end_waits(waits.take_due)
             await self._end_waits(children.take_ended)
-            due_in = await retrying(self._database, scopes.next_due)
-            pause = LOOK_AGAIN if due_in is None else min(max(due_in.total_seconds(), 0.0), LOOK_AGAIN)
-            with anyio.move_on_after(pause):
+            due_in = await retrying(self._database, partial(scopes.next_due, projects=self._projects))
+            with anyio.move_on_after(_pause(due_in)):
                 await self._wake.wait()
 
     async def _carry_out_stops(self) -> None:
@@ -89,6 +92,13 @@ class Waker:
     async def _end_waits(self, take: Callable[[Connection, int], Awaitable[Woken]]) -> None:
         while (woken := await retrying(self._database, lambda c: take(c, DUE_AT_ONCE))).answered:
             self._answered(woken.answered)
+
+
+def _pause(due_in: timedelta | None) -> float:
+    if due_in is None:
+        return LOOK_AGAIN
+    seconds = due_in.total_seconds()
+    return min(seconds, LOOK_AGAIN) if seconds > 0 else STILL_DUE
 
 
 async def _end_at_deadline(connection: Connection, *, project: int, run: UUID) -> list[Ended]:

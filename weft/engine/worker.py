@@ -14,6 +14,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -90,7 +91,11 @@ class Worker:
             told=self.tell_ended,
         )
         self.calls = Calls(
-            database, stop_asked=self._stop_asked, begin_child=self._begin_child, child_started=self._born
+            database,
+            self.claimer,
+            stop_asked=self._stop_asked,
+            begin_child=self._begin_child,
+            child_started=self._born,
         )
         self._ends: dict[UUID, asyncio.Future[End | None]] = {}
         self._notices_now = asyncio.Event()
@@ -111,15 +116,19 @@ class Worker:
     ) -> UUID:
         """Start a run that this worker drives. Returns its id once it is saved; raises `SelectionRefused` before."""
         execution, new = await self._begin(project, program, selection, deadline)
-        if tags:
-            async with self.database.transaction() as connection:
-                run = await tag_rows.start_tagged(connection, project, self.id, new, list(tags))
-        else:
-            run = await self.starter.start(project, new)
+        with self.claimer.starting():
+            run = await self._start(project, new, tags)
+            self._take(execution, Fence(project, run, self.id, 1))
         self._born(execution, Fence(project, run, self.id, 1), len(new.events) + bool(tags))
         if deadline is not None:
             self.waker.look()
         return run
+
+    async def _start(self, project: int, new: NewRun, tags: Sequence[str]) -> UUID:
+        if not tags:
+            return await self.starter.start(project, new)
+        async with self.database.transaction() as connection:
+            return await tag_rows.start_tagged(connection, project, self.id, new, list(tags))
 
     async def _begin(
         self, project: int, program: Program, selection: dict[str, Any] | None, deadline: timedelta | None
@@ -253,7 +262,6 @@ class Worker:
         self.claimer.look()
         self._notices_now.set()
         self.waker.look()
-        self.keep(self.claimer.adopt(self.executions))
 
     def tell_ended(self, ended: Iterable[Ended]) -> None:
         """These runs were ended by this process: their owners hear it."""
@@ -318,11 +326,15 @@ class Worker:
             with anyio.move_on_after(LOOK_AGAIN):
                 await self._notices_now.wait()
             self._notices_now.clear()
-            for told in await retrying(self.database, lambda c: workers.notices(c, self.id)):
-                if told.kind == "ended":
-                    self._stop_here(told.run)
+            # Heeded before it is looked at: an answer that comes after that is a notice of its own.
+            told = await retrying(self.database, lambda c: workers.notices(c, self.id))
+            if told:
+                await retrying(self.database, partial(workers.heed, worker=self.id, told=told))
+            for each in told:
+                if each.kind == "ended":
+                    self._stop_here(each.run)
                 else:
-                    self._answered_here(told.run)
+                    self._answered_here(each.run)
 
     async def renew_loop(self) -> None:
         while True:
@@ -375,11 +387,9 @@ class Worker:
         try:
             async with self.database.connection() as connection:
                 await runs.release(connection, fences)
-        except CONNECTION_LOST as error:
-            log.warning(
-                "the runs could not be given back; they are taken over when the lease lapses",
-                error=str(error),
-            )
+        except Exception as error:
+            # Whatever it is (the store is away, its disk is full): this process leaves, and others notice that.
+            log.warning("the runs could not be given back; they are taken over", error=str(error))
             return
         for fence in fences:
             self.notifier.send(Notice("ready", fence.project, None, None))
@@ -434,15 +444,24 @@ async def open_worker(
 async def _driving(worker: Worker) -> AsyncIterator[None]:
     """The loops go on until the block has ended and the worker has drained. A loop that breaks ends the block."""
     loops = asyncio.create_task(worker.loops())
-    with anyio.CancelScope() as block:
-        loops.add_done_callback(lambda _: block.cancel())
-        try:
-            yield
-        finally:
-            with anyio.CancelScope(shield=True):
-                await worker.drain()
-    loops.cancel()
-    with anyio.CancelScope(shield=True):
-        await asyncio.wait([loops])
+    block = anyio.CancelScope()
+
+    def over(loops: asyncio.Task[None]) -> None:
+        # Looked at here, since what the block raises is told before what broke a loop.
+        if loops.cancelled() or loops.exception():
+            block.cancel()
+
+    loops.add_done_callback(over)
+    try:
+        with block:
+            try:
+                yield
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await worker.drain()
+    finally:
+        loops.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([loops])
     if not loops.cancelled():
         loops.result()

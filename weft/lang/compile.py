@@ -13,12 +13,12 @@ from weft.lang.graph import Program
 from weft.lang.lower import lower
 from weft.lang.metadata import NodeTypes
 from weft.lang.parser import parse
-from weft.lang.resolve import Files, resolve
+from weft.lang.resolve import Files, Given, GivenRefused, resolve
 
 UNREADABLE = ("parse", "nesting-too-deep")
 """What is told alone: after such an error parts of the tree are missing."""
 
-__all__ = ["Compiled", "Files", "compile_source"]
+__all__ = ["Compiled", "Files", "Given", "GivenRefused", "compile_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,20 @@ class Compiled:
         return self.program is not None
 
 
-def compile_source(source: Source, types: NodeTypes, files: Files) -> Compiled:
-    """Compile one file. Never raises on any text; errors of the syntax are told alone, all others together."""
+def compile_source(source: Source, types: NodeTypes, files: Files, given: Given | None = None) -> Compiled:
+    """Compile one file. Never raises on any text; errors of the syntax are told alone, all others together.
+
+    `given` are values for inputs, each as if it were written there. Raises GivenRefused for one that does not fit.
+    """
     with _collector_paused():
-        return _compile(source, types, files)
+        return _compile(source, types, files, given or {})
 
 
-def _compile(source: Source, types: NodeTypes, files: Files) -> Compiled:
+def _compile(source: Source, types: NodeTypes, files: Files, given: Given) -> Compiled:
     file, found = parse(source)
     if any(diagnostic.slug in UNREADABLE for diagnostic in found):
         return Compiled(None, found)
-    model = resolve(file, types, files)
+    model = resolve(file, types, files, given)
     check(model)
     found = [*found, *model.report.found]
     failed = any(diagnostic.severity == "error" for diagnostic in found)

@@ -7,10 +7,12 @@ here: the compiler (`weft.lang`), and finding the project (`projects.py`).
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
+from typing import Any
 
-from weft.errors import DoesNotCompile, NotFound, UnreadableFile
+from weft.errors import DoesNotCompile, NodeError, NotFound, UnreadableFile
 from weft.lang.diagnostics import Diagnostic, Source
 from weft.lang.graph import Program
 from weft.service.projects import LoadedProject
@@ -128,6 +130,39 @@ def check(file: Path, project: LoadedProject) -> Checked:
     compiled = compile_source(source, project.registry, ProjectFiles(root))
     diagnostics = tuple(replace(each, file=as_typed(root / each.file)) for each in compiled.diagnostics)
     return Checked(file, compiled.program, diagnostics)
+
+
+def child_program(project: LoadedProject, path: str, inputs: Mapping[str, Mapping[str, Any]]) -> Program:
+    """The program at a path from the project's root, for a run that starts it. `inputs` are values for its inputs,
+    `{node: {port: value}}`, each as if it were written there.
+
+    Raises:
+        NodeError: no such program, it does not compile, or an input does not take its value.
+    """
+    from weft.lang.compile import GivenRefused, compile_source
+
+    files = ProjectFiles(project.project.root)
+    try:
+        text = files.read(path)
+    except UnicodeDecodeError:
+        raise NodeError(f"the program {path} is not UTF-8 text", retry=False) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = f"the path starts at {project.project.root}"
+        raise NodeError(f"the program {path} cannot be read: {reason}", hint=hint, retry=False) from None
+    except ValueError as error:
+        raise NodeError(f"the program {path} cannot be read: {error}", retry=False) from None
+    try:
+        compiled = compile_source(Source(path, text.removeprefix("\ufeff")), project.registry, files, inputs)
+    except GivenRefused as error:
+        raise NodeError(f"the program {path} cannot be started so: {error}", retry=False) from None
+    errors = [each for each in compiled.diagnostics if each.severity == "error"]
+    if compiled.program is None:
+        shown = "\n".join(each.render() for each in errors[:5])
+        raise NodeError(f"the program {path} does not compile:\n{shown}", retry=False)
+    if not compiled.program.nodes:
+        raise NodeError(f"the program {path} has no nodes: there is nothing to run", retry=False)
+    return compiled.program
 
 
 def as_typed(path: Path) -> str:

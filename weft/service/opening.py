@@ -32,7 +32,7 @@ async def open_store(settings: Settings, *, pool_size: int = 4) -> AsyncIterator
     async with AsyncExitStack() as stack:
         url = settings.database_url
         if url is None:
-            url = await stack.enter_async_context(embedded_server(settings.data_folder))
+            url = await stack.enter_async_context(embedded_server(settings.data_folder, tools=settings.postgres_tools))
         database = await Database.open(url, pool_size=pool_size)
         stack.push_async_callback(database.close)
         async with database.connection() as connection:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from weft.engine.executor import End
@@ -14,6 +15,7 @@ from weft.engine.worker import Worker, open_worker
 from weft.flow.events import Event, ExecutionStarted, encode
 from weft.flow.selection import Selection, select
 from weft.lang.graph import Program
+from weft.service.compiling import child_program
 from weft.service.opening import Store
 from weft.service.projects import LoadedProject
 from weft.settings import Project
@@ -66,7 +68,10 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:
     """A worker for these projects. `claims=False`: only for the runs that are started through it."""
     numbers = {each.project.id: await store.project_number(each.project) for each in loaded}
-    codes = [ProjectCode(numbers[each.project.id], each.project.id, each.registry) for each in loaded]
+    codes = [
+        ProjectCode(numbers[each.project.id], each.project.id, each.registry, partial(child_program, each))
+        for each in loaded
+    ]
     async with open_worker(
         store.database,
         codes,

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from weft.errors import NotFound
 from weft.service.listing import RunRow, refreshed, workers_of
 from weft.store.pool import Database
 from weft.store.runs import waiting
@@ -95,6 +96,8 @@ async def why(database: Database, run: RunRow) -> Why:
     row = await refreshed(database, run)
     async with database.connection() as connection:
         tree = await waiting.tree(connection, row.project, row.run)
+        if not tree:
+            raise NotFound(f"run {row.run} is gone: it was deleted")
         live = [each.run for each in tree]
         found = [] if row.ended else await waiting.waits_of(connection, row.project, live)
     row = await refreshed(database, row)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from weft.lang.metadata import NodeTypes
 from weft.lang.resolve.collecting import collect, declared_types
+from weft.lang.resolve.given import Given, GivenRefused, check_given, fill
 from weft.lang.resolve.linking import link
 from weft.lang.resolve.literals import Files, Literals, cast_values
 from weft.lang.resolve.model import Model, Report
@@ -17,17 +18,20 @@ from weft.lang.resolve.typenames import TypeNames
 from weft.lang.resolve.variables import solve
 from weft.lang.syntax import File
 
-__all__ = ["Files", "Model", "resolve"]
+__all__ = ["Files", "Given", "GivenRefused", "Model", "resolve"]
 
 
-def resolve(file: File, types: NodeTypes, files: Files) -> Model:
-    """The model of a file that parsed without errors, and in its report what could not be resolved."""
+def resolve(file: File, types: NodeTypes, files: Files, given: Given) -> Model:
+    """The model of a file that parsed without errors, and in its report what could not be resolved. Raises GivenRefused
+    for a given value that does not fit."""
     report = Report(file.source)
     names = TypeNames(report, declared_types(file))
     literals = Literals(report, names, files)
     model = Model(report, types)
     declarations = collect(model, file, names)
     link(model, declarations, Ports(report, names, literals), literals)
+    fill(model, given)
     solve(model)
     cast_values(model)
+    check_given(model, given)
     return model

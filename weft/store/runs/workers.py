@@ -86,8 +86,14 @@ async def alive(conn: Connection, project: int) -> list[Alive]:
 
 
 async def notices(conn: Connection, worker: UUID) -> list[Told]:
-    """Takes what the worker must hear: what ended under it, and what of its own was answered."""
+    """What the worker must hear: what ended under it, and what of its own was answered. Stands there until it is
+    heeded, since the answer to this may be lost."""
     return [Told(*row) for row in await conn.fetch(_SQL.notices, worker)]
+
+
+async def heed(conn: Connection, worker: UUID, told: Sequence[Told]) -> None:
+    """The worker has heard this. Look at the runs only after it: what is said again meanwhile is the same notice."""
+    await conn.execute(_SQL.heed, worker, [each.run for each in told], [each.kind for each in told])
 
 
 # --- death ------------------------------------------------------------------------------------------------

@@ -93,8 +93,12 @@ DELETE FROM notices WHERE worker IN (SELECT id FROM workers WHERE ended_at IS NO
 DELETE FROM workers WHERE ended_at < (SELECT weft_now()) - interval '1 day'
 
 -- name: notices
--- Step 4.
-DELETE FROM notices WHERE worker = $1 RETURNING project, run, kind
+SELECT project, run, kind FROM notices WHERE worker = $1
+
+-- name: heed
+-- Step 4. $1 worker; $2..$3 one entry a notice: runs, kinds
+DELETE FROM notices AS n USING unnest($2::uuid[], $3::text[]) AS told (run, kind)
+WHERE n.worker = $1 AND n.run = told.run AND n.kind = told.kind
 
 -- name: alive
 SELECT id, number, name, host, pid, started_at FROM workers
