@@ -409,6 +409,12 @@ class Execution:
                 f"the code of the node type {runtime.node.type} is gone",
                 hint="put its file back and start a new run",
             )
+        if runtime.changed is not None:
+            raise NodeError(
+                f"the node type {runtime.node.type} has changed since this run was started: {runtime.changed}",
+                hint="start a new run, or put the old code back before a run goes on",
+                retry=False,
+            )
         values = self.state.inputs(key)
         misfit = runtime.ports.misfit(values)
         if misfit is not None:

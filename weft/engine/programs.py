@@ -15,7 +15,8 @@ from typing import Any
 from weft.errors import NodeError
 from weft.flow.selection import Selection
 from weft.flow.state import Plan
-from weft.lang.graph import Node, Program
+from weft.lang.graph import GATES, MISSING, Node, Program
+from weft.lang.metadata import NodeSpec
 from weft.nodes.api import Node as NodeClass
 from weft.nodes.ports import NodePorts
 from weft.nodes.registry import Registry
@@ -25,13 +26,17 @@ CACHED_PROGRAMS = 200
 
 @dataclass(frozen=True, slots=True)
 class NodeRuntime:
-    """What a firing of one node needs: the compiled node, its ports, its class (None when the code is gone)."""
+    """What a firing of one node needs: the compiled node, its ports, its class (None when the code is gone).
+
+    `changed` says which ports of the compiled node its class has no more, or needs besides; None: it still fits.
+    """
 
     node: Node
     ports: NodePorts
     cls: type[NodeClass] | None
     pure: bool
     rerun: bool
+    changed: str | None
 
 
 @dataclass
@@ -56,9 +61,35 @@ class ReadyProgram:
                 cls,
                 pure=cls is not None and cls.pure,
                 rerun=cls is None or cls.rerun,
+                changed=_changed(node, self.registry.spec(node.type)),
             )
             self._nodes[node_id] = found
         return found
+
+
+def _changed(node: Node, spec: NodeSpec | None) -> str | None:
+    """What of a node that was compiled earlier its type cannot serve any more; ports that nothing uses do not count."""
+    if spec is None:
+        return None
+    has, needs = {port.name for port in spec.inputs}, {port.name for port in spec.inputs if port.required}
+    gives = {port.name for port in spec.outputs}
+    makes_inputs = spec.created_inputs is not None or spec.ports_from_config is not None
+    makes_outputs = spec.created_outputs or spec.ports_from_config is not None
+    changes = [
+        f"it has no input `{port.name}` any more"
+        for port in node.inputs
+        if (port.wired or port.literal is not MISSING)
+        and port.name not in (*has, *GATES)
+        and not (port.created and makes_inputs)
+    ]
+    changes += [
+        f"it has no output `{port.name}` any more"
+        for port in node.outputs
+        if port.wired and port.name not in gives and not makes_outputs
+    ]
+    compiled = {port.name for port in node.inputs}
+    changes += [f"it needs an input `{name}` now" for name in sorted(needs - compiled)]
+    return ", ".join(changes) or None
 
 
 Inputs = dict[str, dict[str, Any]]
