@@ -93,7 +93,7 @@ class Awaited:
         except ValueError as error:
             raise NodeError(f"{wait} cannot be stored: {error}") from None
         if isinstance(wait, Timer):
-            return Part(wait.kind, spec, wait.after, None if wait.until is None else instant(wait.until))
+            return Part(wait.kind, spec, wait.after, wait.until)
         return Part(wait.kind, spec, self.timeout)
 
     def like(self, suspended: Suspension) -> bool:

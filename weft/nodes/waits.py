@@ -7,12 +7,10 @@ fields of a form (`fields.py`), and what `ctx.await_signal` makes of a wait (`su
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from weft.errors import NodeError
-from weft.rules.waits import instant, instant_text
 
 WaitKind = Literal["form", "timer", "webhook", "run"]
 
@@ -20,27 +18,54 @@ LONGEST: Final = timedelta(days=36_525)
 """Of a timer and of a time-out: a hundred years."""
 
 
-@dataclass(frozen=True)
-class Form:
+class _Value:
+    """Equal by its parts, and never changed. Every process that loads the nodes makes these classes, and dataclasses
+    cost ten times that."""
+
+    __slots__ = ()
+
+    def _hold(self, **parts: Any) -> None:
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed: make another one")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._parts() == self._parts()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._parts()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._parts()!r}"
+
+
+class Form(_Value):
     """Questions to a person. `fields` come from the builders of `weft.forms`; without any the form asks for a
     look only.
 
     Awaiting it gives the answers as a dict, one entry a field that asks something.
     """
 
+    __slots__ = ("description", "fields", "title")
+
     kind: ClassVar[WaitKind] = "form"
     title: str
-    fields: Sequence[Mapping[str, Any]] = ()
-    description: str | None = None
+    fields: tuple[Mapping[str, Any], ...]
+    description: str | None
 
-    def __post_init__(self) -> None:
+    def __init__(self, title: str, fields: Sequence[Mapping[str, Any]] = (), description: str | None = None) -> None:
         from weft.nodes.fields import check_fields
 
-        if not isinstance(self.title, str) or not self.title.strip():
-            raise NodeError(f"a form has a title, not {self.title!r}")
-        if self.description is not None and not isinstance(self.description, str):
-            raise NodeError(f"the description of the form {self.title!r} is a text, not {self.description!r}")
-        object.__setattr__(self, "fields", check_fields(self.fields))
+        if not isinstance(title, str) or not title.strip():
+            raise NodeError(f"a form has a title, not {title!r}")
+        if description is not None and not isinstance(description, str):
+            raise NodeError(f"the description of the form {title!r} is a text, not {description!r}")
+        self._hold(title=title, fields=check_fields(fields), description=description)
 
     def spec(self) -> dict[str, Any]:
         """`{"title", "description"?, "fields": [...]}`."""
@@ -51,42 +76,52 @@ class Form:
         return f"the form “{self.title}”"
 
 
-@dataclass(frozen=True)
-class Timer:
+class Timer(_Value):
     """Some time (`after`, counted from when the body first comes here) or an instant (`until`: a datetime or an
     ISO 8601 text, either with an offset).
 
     An instant that is over already wakes at once. Awaiting it gives the instant at which it woke, in UTC.
     """
 
-    kind: ClassVar[WaitKind] = "timer"
-    after: timedelta | None = None
-    until: datetime | str | None = None
+    __slots__ = ("after", "until")
 
-    def __post_init__(self) -> None:
-        if (self.after is None) is (self.until is None):
+    kind: ClassVar[WaitKind] = "timer"
+    after: timedelta | None
+    until: datetime | None
+
+    def __init__(self, after: timedelta | None = None, until: datetime | str | None = None) -> None:
+        if (after is None) is (until is None):
             raise NodeError("a timer has either `after` or `until`", hint="write `Timer(after=timedelta(days=3))`")
-        if self.after is not None:
-            _check_span(self.after, "`after` of a timer", timedelta(0))
-            return
-        try:
-            object.__setattr__(self, "until", instant(self.until))
-        except ValueError as error:
-            raise NodeError(f"`until` of a timer: {error}") from None
+        if after is not None:
+            _check_span(after, "`after` of a timer", timedelta(0))
+        self._hold(after=after, until=None if until is None else _until(until))
 
     def spec(self) -> dict[str, Any]:
         """`{"after": seconds}` or `{"until": ISO instant}`."""
-        if self.after is not None:
-            return {"after": self.after.total_seconds()}
-        return {"until": instant_text(instant(self.until))}
+        from weft.rules.waits import instant_text
+
+        if self.until is not None:
+            return {"until": instant_text(self.until)}
+        assert self.after is not None
+        return {"after": self.after.total_seconds()}
 
     def __str__(self) -> str:
         return f"the timer of {spoken(self.after)}" if self.after is not None else f"the timer until {self.until}"
 
 
-@dataclass(frozen=True)
-class Webhook:
+def _until(until: datetime | str) -> datetime:
+    from weft.rules.waits import instant
+
+    try:
+        return instant(until)
+    except ValueError as error:
+        raise NodeError(f"`until` of a timer: {error}") from None
+
+
+class Webhook(_Value):
     """A request from outside to an address of this wait's own. Awaiting it gives a `WebhookRequest`."""
+
+    __slots__ = ()
 
     kind: ClassVar[WaitKind] = "webhook"
 
@@ -97,12 +132,16 @@ class Webhook:
         return "the webhook"
 
 
-@dataclass(frozen=True)
-class RunRef:
+class RunRef(_Value):
     """A run that `ctx.start_run` started. Awaiting it gives `{"run", "status", "reason"}`, however it ended."""
+
+    __slots__ = ("run",)
 
     kind: ClassVar[WaitKind] = "run"
     run: str
+
+    def __init__(self, run: str) -> None:
+        self._hold(run=run)
 
     def spec(self) -> dict[str, Any]:
         return {"run": self.run}
@@ -114,18 +153,26 @@ class RunRef:
 Wait = Form | Timer | Webhook | RunRef
 
 
-@dataclass(frozen=True)
-class FirstOf:
+class FirstOf(_Value):
     """What `first_of` makes. Awaiting it gives a `First`."""
 
+    __slots__ = ("waits",)
+
     waits: tuple[Wait, ...]
 
+    def __init__(self, waits: tuple[Wait, ...]) -> None:
+        self._hold(waits=waits)
 
-@dataclass(frozen=True)
-class AllOf:
+
+class AllOf(_Value):
     """What `all_of` makes. Awaiting it gives what each gave, as a list in their order."""
 
+    __slots__ = ("waits",)
+
     waits: tuple[Wait, ...]
+
+    def __init__(self, waits: tuple[Wait, ...]) -> None:
+        self._hold(waits=waits)
 
 
 class First(NamedTuple):

@@ -41,6 +41,17 @@ def registered(wait: Any, timeout: timedelta | None = None) -> list[tuple[str, s
     return [(each["token"], each["kind"], each.get("due")) for each in waits]
 
 
+def test_waits_are_equal_by_their_parts_and_never_changed() -> None:
+    assert Timer(until="2030-01-01T01:00:00+01:00") == Timer(until=NOW)
+    assert len({Timer(until=NOW), Timer(until="2030-01-01T00:00:00Z"), Webhook(), Webhook()}) == 2
+    assert Form("A") == Form("A", [])
+    assert Form("A") != Form("A", description="")
+    assert first_of(Webhook()) != all_of(Webhook())
+    assert repr(Webhook()) == "Webhook()"
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        Timer(until=NOW).until = None
+
+
 def test_a_time_out_is_counted_from_the_registration_and_leaves_timers_alone() -> None:
     wait = first_of(Form("A"), Webhook(), Timer(after=timedelta(hours=1)), Timer(until="2029-01-01T00:00:00Z"))
     assert registered(wait, timedelta(days=3)) == [
