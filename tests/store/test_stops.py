@@ -361,3 +361,18 @@ async def test_a_person_stops_what_is_tagged_so_far(world: World) -> None:
     again = await endings.end_runs(world.db, world.project, [one, bare], "Cancelled by user", {"kind": "user"})
     assert [each.run for each in again.ended] == [bare]
     assert (await world.events(one))[-1]["reason"] == "Cancelled by user (tag sender)"
+
+
+async def test_a_stop_of_a_project_that_nobody_serves_here_keeps_nobody_awake(world: World) -> None:
+    async with world.db.connection() as conn:
+        other = await projects.ensure(conn, "other", "Other")
+    theirs = await world.start_one(project=other)
+    async with world.db.transaction() as conn:
+        await stops.ask(conn, world.fence(theirs, project=other), "stop", "[]", 0, [("sender", False)])
+    async with world.db.connection() as conn:
+        assert await stops.take_due(conn, [world.project], 10) == []
+        assert await scopes.next_due(conn, [world.project]) is None
+        for asked in (None, [world.project, other]):
+            left = await scopes.next_due(conn, asked)
+            assert left is not None
+            assert left <= timedelta(0)

@@ -60,9 +60,10 @@ ORDER BY effective_deadline
 LIMIT $1
 
 -- name: next_due
+-- $1 the projects whose stops the asker takes, or null for all
 SELECT least(
     (SELECT min(effective_deadline) FROM scopes WHERE effective_deadline IS NOT NULL AND ended_at IS NULL),
-    (SELECT min(due) FROM stops WHERE state = 'queued'),
+    (SELECT min(due) FROM stops WHERE state = 'queued' AND ($1::integer[] IS NULL OR project = ANY ($1))),
     (SELECT min(due) FROM waits WHERE due IS NOT NULL),
     (SELECT min(due) FROM outbox)
 ) - weft_now()
