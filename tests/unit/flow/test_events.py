@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.flow import events as ev
@@ -66,6 +66,7 @@ def test_every_kind_has_a_class_an_encoder_and_a_test():
 
 
 @pytest.mark.parametrize("cls", EVENTS, ids=lambda cls: cls.kind)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_an_event_survives_encoding(cls, data):
     event = cls(*(data.draw(part) for part in EVENTS[cls]))
