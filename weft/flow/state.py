@@ -178,8 +178,7 @@ class RunState(Board):
             firing.early.setdefault(event.token, event)
             return
         suspension.resolve(event)
-        if firing.parked_on is suspension and key not in self._due:
-            self._wake(firing)
+        self._wake(firing)
 
     def _node_completed(self, event: ev.NodeCompleted) -> None:
         self._stop(self._run_of(event), "completed", None)

@@ -85,16 +85,20 @@ class Run:
     bodies: Mapping[str, Body] = field(default_factory=dict)
     events: list[ev.Event] = field(default_factory=list)
     bodies_alive: dict[ev.Key, list[Step]] = field(default_factory=dict)
+    waited: dict[ev.Key, None] = field(default_factory=dict)
     told_late: set[str] = field(default_factory=set)
 
     def apply(self, event: ev.Event) -> None:
         self.state.apply(event)
         self.events.append(event)
+        if isinstance(event, (ev.SuspensionRegistered, ev.NodeRetryScheduled)):
+            self.waited[event.node, event.frames] = None
 
     def recover(self) -> None:
         """After a crash: the bodies of what was running run again."""
         for key in self.state.running:
             self._enter(key)
+        self.waited = dict.fromkeys(key for key, each in self.state.firings.items() if each.unanswered)
 
     def steps(self) -> list[Callable[[], None]]:
         """Everything that may happen next: what is due in order, then what bodies do, then the outside."""
@@ -190,7 +194,7 @@ class Run:
         """The ends of open waits, and for each wait that has lost, one answer that comes too late."""
         if self.state.ended is not None:
             return
-        for firing in self.state.firings.values():
+        for firing in map(self.state.firings.__getitem__, self.waited):
             waits = list(firing.suspensions.items())
             if firing.parked_on not in (None, *firing.suspensions.values()):
                 waits.append((-firing.attempts, firing.parked_on))

@@ -66,7 +66,7 @@ def test_every_kind_has_a_class_an_encoder_and_a_test():
 
 
 @pytest.mark.parametrize("cls", EVENTS, ids=lambda cls: cls.kind)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_an_event_survives_encoding(cls, data):
     event = cls(*(data.draw(part) for part in EVENTS[cls]))

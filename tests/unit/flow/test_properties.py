@@ -210,7 +210,7 @@ def as_text(values: dict[str, Any]) -> str:
     return repr(sorted(values.items()))
 
 
-@examples(100)
+@examples(60)
 @given(cases(), seeds)
 def test_the_fold_agrees_with_the_reference(case, seed):
     run = case.run(seed)
@@ -230,7 +230,7 @@ def test_the_fold_agrees_with_the_reference(case, seed):
     assert run.state.outcome().kind == ("failed" if failed else "completed")
 
 
-@examples(60)
+@examples(35)
 @given(cases(), seeds)
 def test_live_and_replay_are_equal_at_every_prefix(case, seed):
     live = begin(case.program, case.selection, case.scripts)
@@ -244,7 +244,7 @@ def test_live_and_replay_are_equal_at_every_prefix(case, seed):
         choose(steps)()
 
 
-@examples(60)
+@examples(35)
 @given(cases(), seeds, st.data())
 def test_a_run_that_crashed_anywhere_ends_as_if_it_had_not(case, seed, data):
     whole = case.run(seed)
@@ -267,7 +267,7 @@ def _one_call(one: ev.Event, other: ev.Event) -> bool:
     return same_kind and (one.node, one.frames, one.call) == (other.node, other.frames, other.call)
 
 
-@examples(60)
+@examples(35)
 @given(cases(), seeds, st.data())
 def test_the_moment_at_which_the_engine_learns_of_an_end_does_not_matter(case, seed, data):
     whole = case.run(seed)
@@ -295,7 +295,7 @@ def _span(order: list[ev.Event], at: int) -> tuple[int, int]:
     return first, last - 1
 
 
-@examples(50)
+@examples(30)
 @given(cases(), seeds)
 def test_a_restored_state_behaves_as_the_original(case, seed):
     live = begin(case.program, case.selection, case.scripts)
@@ -338,13 +338,13 @@ def _record(state: RunState, key: ev.Key) -> tuple[Any, ...]:
     return (state.inputs(key), firing.sent, sorted(firing.unanswered), *record)
 
 
-@examples(60)
+@examples(35)
 @given(cases(), seeds, seeds)
 def test_the_order_of_independent_events_does_not_matter(case, one, other):
     assert snapshot(case.run(one).state, ordered=False) == snapshot(case.run(other).state, ordered=False)
 
 
-@examples(60)
+@examples(35)
 @given(cases(), seeds)
 def test_every_run_ends_and_each_selected_node_ends_once(case, seed):
     run = case.run(seed)
@@ -358,7 +358,7 @@ def test_every_run_ends_and_each_selected_node_ends_once(case, seed):
     assert sorted(ended) == sorted(run.state.plan.nodes)
 
 
-@examples(60)
+@examples(35)
 @given(programs(loops=True), seeds)
 def test_a_run_of_any_graph_ends_and_only_a_stuck_one_keeps_a_firing_waiting(made, seed):
     of, bodies = made
@@ -375,7 +375,7 @@ def test_a_run_of_any_graph_ends_and_only_a_stuck_one_keeps_a_firing_waiting(mad
             assert all(run.status(each) in ("unreached", "waiting") for each in silent)
 
 
-@examples(60)
+@examples(35)
 @given(programs(), st.data())
 def test_no_selection_that_is_accepted_gets_stuck(made, data):
     of, bodies = made
@@ -388,7 +388,7 @@ def test_no_selection_that_is_accepted_gets_stuck(made, data):
         assert list(Plan(of, chosen).nodes) == list(select(of, selection).nodes)
 
 
-@examples(50)
+@examples(30)
 @given(programs())
 def test_a_stored_program_plans_the_same_run(made):
     of, bodies = made

@@ -53,10 +53,12 @@ def test_a_parked_firing_wakes_by_its_answer_and_its_body_runs_again():
     assert list(run.state.parked) == [("a", ())]
     assert run.state.running == {}
     assert run.state.due() == []
+    assert run.state.open_text() == '[["a"]]'
     answer(run, "a", 7)
     assert run.state.due() == [Resume("a", (), "a/0/0")]
     assert not run.state.idle
     quiet(run)
+    assert run.state.open_text() == "[]"
     assert emitted(run, "a") == ["answered", [7]]
     assert kinds(run, "a") == [
         *("node_kicked", "node_started", "suspension_registered", "node_suspended"),
@@ -128,12 +130,14 @@ def test_a_firing_resumes_only_by_what_woke_it():
 
 def test_after_a_crash_what_was_parked_is_parked_and_what_had_resumed_runs():
     run = parked(a=ASKS, b=ASKS)
-    answer(run, "a", 1)
+    assert json.loads(run.state.open_text()) == [["a"], ["b"]]
+    answer(run, "b", 1)
     run.steps()[0]()
+    assert json.loads(run.state.open_text()) == [["b"], ["a"]]
     state = replay(program(node("a"), node("b")), run.events)
-    assert list(state.running) == [("a", ())]
-    assert list(state.parked) == [("b", ())]
-    assert json.loads(state.open_text()) == [["a"], ["b"]]
+    assert list(state.running) == [("b", ())]
+    assert list(state.parked) == [("a", ())]
+    assert state.open_text() == run.state.open_text()
 
 
 @pytest.mark.parametrize(
@@ -281,6 +285,25 @@ def test_a_failed_call_that_the_body_went_on_after_stays_on_record():
     assert list(run.state.firings["a", ()].outputs) == [0, 1]
 
 
+def test_a_failed_call_that_the_body_waited_after_stays_on_record():
+    run = begin(program(node("a")), bodies={"a": []})
+    run.steps()[0]()
+    run.steps()[0]()
+    run.apply(ev.RunOutput("a", (), 0, "caught", error=ERROR))
+    run.apply(ev.SuspensionRegistered("a", (), 1, ({"token": "t", "kind": "form", "spec": {}},)))
+    run.apply(ev.NodeRetryScheduled("a", (), 1, "r", "2026-12-01T09:00:00.000Z", ERROR))
+    assert list(run.state.firings["a", ()].outputs) == [0]
+    assert run.state.firings["a", ()].unanswered == ["t", "r"]
+
+
+def test_a_rest_that_ended_before_it_was_known_is_over_at_once():
+    run = begin(program(node("a")), bodies={"a": [("flaky", 1)]})
+    run.steps()[0]()
+    run.steps()[0]()
+    answer(run, "a", call=-1)
+    assert quiet(run).status("a") == "completed"
+
+
 def test_what_a_failed_try_had_emitted_stands():
     of = program(node("a", out="out more"), node("b", "x!"), wires="a.out>b.x")
     run = parked(of, a=[("emit", {"out": 1}), ("flaky", 1), ("emit", {"more": 2})])
@@ -411,6 +434,10 @@ def test_races_39_who_has_emitted_or_closed_cannot_wait(spoken):
     with_wait.apply(ev.SuspensionRegistered("a", (), 0, wait))
     with pytest.raises(EmissionError, match="while it waits"):
         with_wait.apply(spoken)
+    with_wait.apply(ev.SuspensionResolved("a", (), 0, "t", 1))
+    with_wait.apply(spoken)
+    with pytest.raises(EventRefused, match="it can wait no more"):
+        with_wait.apply(ev.NodeSuspended("a", (), "t"))
     run.apply(spoken)
     before = snapshot(run.state)
     with pytest.raises(EventRefused, match="it can wait no more"):
