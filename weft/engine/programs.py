@@ -73,14 +73,14 @@ def _changed(node: Node, spec: NodeSpec | None) -> str | None:
         return None
     has, needs = {port.name for port in spec.inputs}, {port.name for port in spec.inputs if port.required}
     gives = {port.name for port in spec.outputs}
-    makes_inputs = spec.created_inputs is not None or spec.ports_from_config is not None
-    makes_outputs = spec.created_outputs or spec.ports_from_config is not None
+    from_list = spec.ports_from_config is not None
+    makes_outputs = spec.created_outputs or from_list
     changes = [
         f"it has no input `{port.name}` any more"
         for port in node.inputs
         if (port.wired or port.literal is not MISSING)
         and port.name not in (*has, *GATES)
-        and not (port.created and makes_inputs)
+        and not (from_list or (port.created and spec.created_inputs is not None))
     ]
     changes += [
         f"it has no output `{port.name}` any more"

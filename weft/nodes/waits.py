@@ -22,7 +22,7 @@ class _Value:
     """Equal by its parts, and never changed. Every process that loads the nodes makes these classes, and dataclasses
     cost ten times that."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _hold(self, **parts: Any) -> None:
         for name, value in parts.items():

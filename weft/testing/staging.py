@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from anyio import to_thread
@@ -26,7 +27,9 @@ from weft.lang.metadata import NodeSpec
 from weft.nodes.api import Node, node_class
 from weft.nodes.registry import Registry
 from weft.nodes.spec import spec_of
-from weft.settings import EngineSettings
+from weft.service.compiling import ProjectFiles, child_program
+from weft.service.projects import NODES_FOLDER, LoadedProject
+from weft.settings import EngineSettings, Project
 from weft.store import projects, scratch
 from weft.store.embedded import EmbeddedServer
 from weft.store.pool import Database
@@ -42,29 +45,49 @@ async def program(
     source: str,
     *,
     nodes: Iterable[type[Node] | Callable[..., Any]] = (),
-    folder: Path | None = None,
+    files: Mapping[str, str] | None = None,
+    project: Path | None = None,
     server: str | None = None,
 ) -> AsyncIterator[Stage]:
     """A program, ready to be started any number of times: `async with program(source) as it: run = await it.start()`.
 
-    It may use the catalog, the classes and functions in `nodes`, and the node files in `folder`. The database is made
-    on `server`, the URL of any database there, by default on the embedded one. Raises DoesNotCompile.
+    It may use the catalog and the classes and functions in `nodes`. `files` are texts by their path, for `@file` and
+    for the programs that runs start; `project` is a folder that has files, and nodes in its `nodes`, instead. The
+    database is made on `server`, the URL of any database there, by default on the embedded one. Raises DoesNotCompile.
     """
-    registry = _Nodes(Registry.load([] if folder is None else [folder]), nodes)
-    compiled = _compiled(source, registry)
-    if server is None:
-        server = await to_thread.run_sync(_embedded)
-    async with scratch.scratch_database(server) as url:
-        database = await Database.open(url)
-        try:
-            async with database.connection() as connection:
-                number = await projects.ensure(connection, KEY, KEY)
-            # A lease that no step of the clock outruns.
-            settings = EngineSettings(lease=timedelta(days=365_000))
-            async with _in_a_task(open_worker(database, [ProjectCode(number, KEY, registry)], settings)) as worker:
-                yield Stage(worker, number, compiled)
-        finally:
-            await database.close()
+    if project is not None and files:
+        raise ValueError("a program has the files of a project, or files of its own")
+    with _folder(project, files or {}) as root:
+        registry = _Nodes(Registry.load([root / NODES_FOLDER]), nodes)
+        loaded = LoadedProject(Project(KEY, KEY, root), registry)
+        compiled = _compiled(source, loaded)
+        if server is None:
+            server = await to_thread.run_sync(_embedded)
+        async with scratch.scratch_database(server) as url:
+            database = await Database.open(url)
+            try:
+                async with database.connection() as connection:
+                    number = await projects.ensure(connection, KEY, KEY)
+                code = ProjectCode(number, KEY, registry, partial(child_program, loaded))
+                # A lease that no step of the clock outruns.
+                settings = EngineSettings(lease=timedelta(days=365_000))
+                async with _in_a_task(open_worker(database, [code], settings)) as worker:
+                    yield Stage(worker, number, compiled)
+            finally:
+                await database.close()
+
+
+@contextmanager
+def _folder(project: Path | None, files: Mapping[str, str]) -> Iterator[Path]:
+    if project is not None:
+        yield project
+        return
+    with TemporaryDirectory(prefix="weft-program-") as made:
+        for name, text in files.items():
+            file = Path(made, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        yield Path(made)
 
 
 @asynccontextmanager
@@ -119,13 +142,8 @@ class _Nodes(Registry):
         return self._classes.get(type_name) or self._files.node_class(type_name)
 
 
-class _NoFiles:
-    def read(self, path: str) -> str:
-        raise FileNotFoundError(f"{path}: a program in a test has no files beside it")
-
-
-def _compiled(source: str, registry: Registry) -> Program:
-    result = compile_source(Source("test.weft", source), registry, _NoFiles())
+def _compiled(source: str, loaded: LoadedProject) -> Program:
+    result = compile_source(Source("test.weft", source), loaded.registry, ProjectFiles(loaded.project.root))
     if result.program is None:
         raise DoesNotCompile("\n".join(each.render() for each in result.diagnostics))
     return result.program

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar
+from uuid import UUID
 
 import pytest
 
 from weft import ExecutionContext, Node, NodeError, NodeOutput, Retry, node
 from weft.errors import DoesNotCompile
-from weft.testing import Stage, program
+from weft.testing import Stage, StagedRun, program
 
 DAY = timedelta(days=1)
 
@@ -188,3 +190,66 @@ async def test_a_deadline_comes_in_its_time(approval: Stage) -> None:
     run: Any = await approval.start(deadline=timedelta(hours=2))
     end = await run.end()
     assert (end.status, end.reason) == ("cancelled", "Deadline reached")
+
+
+PARENT = """
+start = StartRun { program: "below/child.weft"  inputs: { "text": { "value": "from above" } }  tags: ["child"] }
+status = Debug { data: start.status }
+"""
+
+
+async def test_a_run_below_another_starts_from_a_file_and_is_waited_for(server: str) -> None:
+    child = 'text = Text { value: "of its own" }\nwait = Wait { seconds: 86400  value: text.value }\n'
+    async with program(PARENT, files={"below/child.weft": child}, server=server) as stage:
+        run = await stage.start()
+        assert await run.settle() == "waiting"
+        (wait,) = await run.waits()
+        assert wait.kind == "run"
+        below = StagedRun(stage, UUID(wait.spec["run"]))
+        assert await below.settle() == "waiting"
+        assert (await run.end()).status == "completed"
+        assert (await below.state()).status == "completed"
+        assert (await below.outputs("wait"))["value"] == "from above"
+        assert await run.outputs("start") == {"run": str(below.id), "status": "completed"}
+
+
+async def test_a_stop_ends_the_runs_below(server: str) -> None:
+    child = "wait = Wait { seconds: 86400 }"
+    parent = 'start = StartRun { program: "child.weft" }'
+    async with program(parent, files={"child.weft": child}, server=server) as stage:
+        run = await stage.start()
+        (wait,) = await run.waits()
+        await run.stop("enough")
+        assert (await StagedRun(stage, UUID(wait.spec["run"])).end()).status == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("child", "words"),
+    [
+        (None, "no such file"),
+        ("text = Text { value: 7 }\nb = Nothing { }", "does not compile"),
+        ('other = Text { value: "x" }', "no node `text`"),
+    ],
+)
+async def test_a_run_that_cannot_be_started_fails_the_node(server: str, child: str | None, words: str) -> None:
+    files = {} if child is None else {"below/child.weft": child}
+    async with program(PARENT, files=files, server=server) as stage:
+        run = await stage.start()
+        end = await run.end()
+        assert end.status == "failed"
+        assert words in str(end.error)
+
+
+async def test_a_project_brings_its_files_and_nodes(server: str, tmp_path: Path) -> None:
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes" / "shout.py").write_text(
+        'from weft import node\n\n@node\nasync def shout(text: str) -> str:\n    "Shout."\n    return text.upper()\n'
+    )
+    (tmp_path / "hello.txt").write_text("hello")
+    async with program('loud = Shout { text: @file("hello.txt") }', project=tmp_path, server=server) as stage:
+        run = await stage.start()
+        assert (await run.end()).status == "completed"
+        assert await run.outputs("loud") == {"value": "HELLO"}
+    with pytest.raises(ValueError, match="of a project, or files of its own"):
+        async with program("", project=tmp_path, files={"a": "b"}, server=server):
+            raise AssertionError("there is no program")
