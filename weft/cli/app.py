@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from weft.cli import app_upkeep, app_waits
+from weft.cli.options import Json, ProgramFile, RunId, Url
 from weft.cli.shell import drive
 
 app = typer.Typer(
@@ -20,17 +22,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 db = typer.Typer(help="Where the data is; migrate it, dump it.", invoke_without_command=True)
-app.add_typer(db, name="db")
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON value a line, nothing else on stdout.")]
-Url = Annotated[
-    str | None,
-    typer.Option("--database-url", metavar="URL", help="Which PostgreSQL; else WEFT_DATABASE_URL, weft.toml, its own."),
-]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or a unique beginning or ending of 4 or more.")]
-ProgramFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A .weft file, or a folder with src/main.weft or main.weft.")
-]
 
 
 def _show_version(wanted: bool) -> None:
@@ -188,6 +179,10 @@ def stop(
     return drive(command.stop(command.Request(runs or [], tag, dry_run, yes), json, database_url))
 
 
+for command in (app_waits.forms, app_waits.answer, app_waits.wake, app_waits.why):
+    app.command()(command)
+
+
 @app.command()
 def worker(
     concurrency: Annotated[
@@ -227,6 +222,9 @@ def describe_nodes(
     return command.describe(types or [], json)
 
 
+app.command()(app_upkeep.test_node)
+
+
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The folder to make; its name is the project's.")],
@@ -236,6 +234,12 @@ def new(
     from weft.cli.commands import new as command
 
     return command.new(name, json)
+
+
+app.add_typer(db, name="db")
+app.command()(app_upkeep.clean)
+app.command()(app_upkeep.doctor)
+app.add_typer(app_upkeep.token, name="token")
 
 
 @db.callback()

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from weft.cli.lines import cut, one_line
@@ -23,6 +23,9 @@ SHOWN_LEVEL = "debug"
 
 NEWS = frozenset({"log_line", "cost_reported", "node_failed"})
 """The kinds that are told as they come; the rest only moves the status line."""
+
+PARKING = frozenset({"node_suspended", "node_retry_scheduled"})
+"""The kinds by which a firing begins to wait."""
 
 _LEVELS: dict[str, Colour] = {"warning": "yellow", "error": "red"}
 _NAMED_NODES = 3
@@ -55,8 +58,19 @@ def _traceback(error: Mapping[str, Any]) -> str:
     return f"\n  {_lines(text)}" if text else ""
 
 
+class Line(Protocol):
+    """A line that a person is typing on; what else is printed goes above it."""
+
+    def hide(self) -> None: ...
+    def draw(self) -> None: ...
+
+
 class Progress:
-    """The view of one run. `saved` takes its events in order; `tick` redraws the status line; `close` removes it."""
+    """The view of one run. `saved` takes its events in order; `tick` redraws the status line; `close` removes it.
+
+    `typed` is the line that a person is asked on: while there is one, it stands in the place of the status line.
+    `waits` is what the status line says that the run waits for, `has_waits` whether it ever waited for anything.
+    """
 
     def __init__(self, out: Output) -> None:
         self.live = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not out.json
@@ -65,6 +79,9 @@ class Progress:
         self._done = self._skipped = self._failed = 0
         self._since = time.monotonic()
         self._drawn = False
+        self.typed: Line | None = None
+        self.waits: str | None = None
+        self.has_waits = False
 
     def saved(self, run: UUID, events: Sequence[Event]) -> None:
         """These events of the run are durable now."""
@@ -77,10 +94,11 @@ class Progress:
         firing = (str(getattr(event, "node", "")), getattr(event, "frames", ()))
         if event.kind in ("node_started", "node_resumed"):
             self._running[firing] = None
-        elif event.kind in ("node_completed", "node_failed", "node_cancelled"):
+        elif event.kind in ("node_completed", "node_failed", "node_cancelled", *PARKING):
             self._running.pop(firing, None)
             self._done += event.kind == "node_completed"
             self._failed += event.kind == "node_failed"
+            self.has_waits |= event.kind in PARKING
         elif isinstance(event, NodeSkipped):
             self._skipped += 1
             if self.live:
@@ -94,16 +112,22 @@ class Progress:
             self._clear()
             self._out.line(event["text"])
             self._out.flush()
+            self._draw_typed()
         else:
             self._say(*news_text(event))
 
     def _say(self, text: str, colour: Colour | None) -> None:
         self._clear()
         self._out.note(text, colour)
+        self._draw_typed()
+
+    def say(self, text: str) -> None:
+        """A line on stderr, beside whatever stands there."""
+        self._say(text, None)
 
     def tick(self) -> None:
         """Draw the status line again, on a terminal."""
-        if not self.live:
+        if not self.live or self.typed is not None:
             return
         names = [node for node, _ in self._running]
         running = ", ".join(names[:_NAMED_NODES])
@@ -115,12 +139,19 @@ class Progress:
         if self._failed:
             counts += f", {self._failed} failed"
         line = f"{time.monotonic() - self._since:.1f} s  {counts}" + (f"  running: {running}" if running else "")
+        line += f"  {self.waits}" if self.waits else ""
         width = os.get_terminal_size(sys.stderr.fileno()).columns
         sys.stderr.write("\r\x1b[K" + paint(cut(line, max(10, width - 1)), "yellow", sys.stderr))
         sys.stderr.flush()
         self._drawn = True
 
+    def _draw_typed(self) -> None:
+        if self.typed is not None:
+            self.typed.draw()
+
     def _clear(self) -> None:
+        if self.typed is not None:
+            self.typed.hide()
         if self._drawn:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

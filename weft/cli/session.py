@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from weft.service.listing import RunRow
     from weft.service.opening import Store
     from weft.store.pool import Database
+
+
+TAKEN_UP_WITHIN = 1.0
+"""Seconds that are waited for somebody to take up a run that goes on."""
+
+TAKEN_UP_LOOKS = 20
 
 
 @asynccontextmanager
@@ -42,10 +49,25 @@ def current_project() -> Project:
     return project_of(Path())
 
 
+async def taken_up(database: Database, run: RunRow) -> RunRow:
+    """The run a moment after something made it go on. A process that only follows it would take it up within this, and
+    is no worker that anybody knows of."""
+    from weft.service import listing
+
+    for _ in range(TAKEN_UP_LOOKS):
+        run = await listing.refreshed(database, run)
+        if run.status != "queued":
+            break
+        await asyncio.sleep(TAKEN_UP_WITHIN / TAKEN_UP_LOOKS)
+    return run
+
+
 async def who_goes_on(database: Database, run: RunRow) -> str:
     """What happens to a run that this process leaves: who drives it or could."""
     from weft.service import listing
 
+    if run.ended:
+        return f"it has {run.status}" if run.status != "cancelled" else "it was cancelled"
     alive = await listing.workers_of(database, run.project)
     if alive:
         return f"worker {alive[0]} of {run.project_name} goes on"

@@ -73,6 +73,7 @@ class Worker:
         self.notifier = notifier
         self.executions: dict[UUID, Execution] = {}
         self.listeners: list[Callable[[UUID, Sequence[Event]], None]] = []
+        self.told_parked: list[Callable[[Fence, int], None]] = []
         self.clock_ahead = timedelta()
         self._projects = {project.number: project for project in projects}
         self.writer = JournalWriter(database, worker, self.executions, self.tell_ended)
@@ -206,6 +207,8 @@ class Worker:
         if self.executions.get(fence.run) is execution:
             del self.executions[fence.run]
             self._ends.pop(fence.run).set_result(None)
+        for told in self.told_parked:
+            told(fence, execution.next_seq)
         self.waker.look()
         self.claimer.look()
 

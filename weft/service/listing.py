@@ -21,7 +21,7 @@ PAGE = 500
 
 STATUSES = ("queued", "running", "waiting", "completed", "failed", "cancelled")
 
-__all__ = ["STATUSES", "Cursor", "ProjectRow", "RunRow", "StoredEvent"]
+__all__ = ["STATUSES", "Cursor", "ProjectRow", "RunKey", "RunRow", "StoredEvent"]
 
 
 class StoredEvent(NamedTuple):
@@ -103,10 +103,11 @@ class Cursor:
     the terminal event is held back until everything else was given out.
     """
 
-    def __init__(self, database: Database, run: RunRow) -> None:
+    def __init__(self, database: Database, run: RunRow | RunKey, after: int = 0) -> None:
+        """Begins behind the event number `after`."""
         self._database = database
         self._key = RunKey(run.project, run.run)
-        self._after = 0
+        self._after = after
         self._late = 0
         self._terminal: StoredEvent | None = None
         self.done = False

@@ -57,6 +57,11 @@ class Runtime:
         """Call this with the events of every run driven here, after their commit and in order."""
         self.worker.listeners.append(listener)
 
+    def on_parked(self, listener: Callable[[UUID, int, int], None]) -> None:
+        """Call this with each run that leaves this process because it waits, its project's number, and the number that
+        its next event will have. It may go on here or in another process."""
+        self.worker.told_parked.append(lambda fence, next_seq: listener(fence.run, fence.project, next_seq))
+
     async def serve_until(self, stop: asyncio.Event) -> None:
         """Claim and drive runs until `stop` is set; leaving `open_runtime` then drains."""
         await stop.wait()

@@ -14,10 +14,12 @@ from uuid import UUID
 
 from weft.cli.commands.check import show_broken_nodes, show_diagnostics
 from weft.cli.flags import assignments, duration
+from weft.cli.following import LOOK_AGAIN, Follower, outside
 from weft.cli.output import Output, note
 from weft.cli.progress import Progress
 from weft.cli.session import opened, who_goes_on
-from weft.cli.shell import COMPLETED, ENDINGS, INTERRUPTED
+from weft.cli.shell import COMPLETED, ENDINGS, INTERRUPTED, NOT_ENDED
+from weft.cli.speaking import how_to_end, named, what
 from weft.flow.selection import Selection, select
 from weft.lang.graph import Program
 from weft.rules.tags import check, normalise
@@ -28,6 +30,7 @@ from weft.service.projects import LoadedProject, load_project
 if TYPE_CHECKING:
     from weft.service.opening import Store
     from weft.service.running import End, Runtime
+    from weft.service.why import Why
 
 REDRAW = 0.1
 """Seconds between two drawings of the status line."""
@@ -109,13 +112,15 @@ async def _detach(store: Store, start: _Start, out: Output) -> int:
 
 
 async def _drive(store: Store, start: _Start, out: Output) -> int:
-    from weft.service.running import open_runtime
+    from weft.service.running import End, open_runtime
 
     interrupted = asyncio.Event()
     _heed_signals(interrupted)
+    stands: Why | None = None
     async with open_runtime(store, [start.loaded]) as runtime:
         progress = Progress(out)
-        runtime.on_saved(progress.saved)
+        follower = Follower.of(store, runtime, progress, json=out.json)
+        runtime.on_saved(follower.saved)
         run = await runtime.start(
             start.loaded.project,
             start.program,
@@ -123,13 +128,19 @@ async def _drive(store: Store, start: _Start, out: Output) -> int:
             tags=start.tags,
             deadline=start.deadline,
         )
-        end = await _follow(runtime, start, run, progress, interrupted)
+        end = await _follow(runtime, start, run, follower, interrupted)
+        if not isinstance(end, End):
+            stands, end = end, None
     if end is None:
         row = await find_run(store.database, str(run))
         if not row.ended:
-            note(f"run {run} is {row.status}: {await who_goes_on(store.database, row)}")
+            goes_on = await who_goes_on(store.database, row)
             if out.json:
                 out.value(_end_json(run, row.status, None))
+            if stands is not None:
+                note(f"run {run} waits: {_outside_text(stands)}; {goes_on}")
+                return NOT_ENDED
+            note(f"run {run} is {row.status}: {goes_on}")
             return INTERRUPTED
         status, why = row.status, row.error or row.reason
     else:
@@ -143,22 +154,36 @@ async def _drive(store: Store, start: _Start, out: Output) -> int:
 
 
 async def _follow(
-    runtime: Runtime, start: _Start, run: UUID, progress: Progress, interrupted: asyncio.Event
-) -> End | None:
-    """The run's end, or None after Ctrl-C."""
+    runtime: Runtime, start: _Start, run: UUID, follower: Follower, interrupted: asyncio.Event
+) -> End | Why | None:
+    """The run's end, what only the outside can end, or None after Ctrl-C."""
     ending = asyncio.create_task(runtime.ended(start.loaded.project, run))
     stopping = asyncio.create_task(interrupted.wait())
     tasks: set[asyncio.Task[Any]] = {ending, stopping}
-    while not ending.done() and not stopping.done():
-        await asyncio.wait(tasks, timeout=REDRAW if progress.live else None, return_when=asyncio.FIRST_COMPLETED)
-        progress.tick()
-    progress.close()
-    stopping.cancel()
+    progress, stands = follower.progress, None
+    try:
+        while not ending.done() and not stopping.done() and stands is None:
+            pause = REDRAW if progress.live else LOOK_AGAIN
+            await asyncio.wait(tasks, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            progress.tick()
+            if not ending.done():
+                stands = await follower.look(run)
+    finally:
+        await follower.withdraw()
+        progress.close()
+        stopping.cancel()
     if ending.done():
+        await follower.news()
         return ending.result()
     ending.cancel()
-    note("interrupted: giving the run back; once more ends at once")
-    return None
+    if stands is None:
+        note("interrupted: giving the run back; once more ends at once")
+    return stands
+
+
+def _outside_text(stands: Why) -> str:
+    """One line: what only the outside can end, and how."""
+    return "; ".join(f"{named(each)} for {what(each)} ({how_to_end(each)})" for each in outside(stands))
 
 
 def _heed_signals(interrupted: asyncio.Event) -> None:
