@@ -51,3 +51,9 @@ async def scratch_database(server: str) -> AsyncIterator[str]:
 async def set_ahead(connection: Connection, span: timedelta) -> None:
     """Set the clock of a scratch database ahead by this much more."""
     await connection.execute(_SQL.set_ahead, span)
+
+
+async def busy(connection: Connection) -> bool:
+    """Whether any run is driven, or is to be."""
+    found: bool = await connection.fetchval(_SQL.busy)
+    return found

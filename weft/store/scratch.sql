@@ -10,6 +10,9 @@ $$;
 -- name: set_ahead
 UPDATE weft.scratch_clock SET ahead = ahead + $1::interval
 
+-- name: busy
+SELECT EXISTS (SELECT FROM runs WHERE status IN ('queued', 'running'))
+
 -- name: left_over
 SELECT datname FROM pg_database AS d
 WHERE datname ~ '^weft_scratch_[0-9]+_[0-9a-f]+$'

@@ -47,13 +47,10 @@ class Stage:
         self.database = worker.database
         self.project = project
         self.program = program
-        self.runs: list[StagedRun] = []
 
     async def start(self, *, tags: Sequence[str] = (), deadline: timedelta | None = None) -> StagedRun:
         """Start a run. It goes on by itself."""
-        run = StagedRun(self, await self.worker.start(self.project, self.program, tags=tags, deadline=deadline))
-        self.runs.append(run)
-        return run
+        return StagedRun(self, await self.worker.start(self.project, self.program, tags=tags, deadline=deadline))
 
     async def now(self) -> datetime:
         """The program's time, in UTC. It goes on as ever, and in leaps where the test lets it pass."""
@@ -88,8 +85,8 @@ class Stage:
         due_in = await self.due_in()
         if due_in is not None and due_in <= timedelta(0):
             return False
-        statuses = [(await run.state()).status for run in self.runs]
-        return not self.worker.executions and not {"queued", "running"} & set(statuses)
+        async with self.database.connection() as connection:
+            return not (await scratch.busy(connection) or self.worker.executions)
 
     def _busy(self) -> str:
         running = [f"`{node}`" for execution in self.worker.executions.values() for node, _ in execution.state.running]
