@@ -37,8 +37,8 @@ async def _difference(scene: Scene, worker: Worker, work: Callable[[], Any]) -> 
 
 
 async def _counters(scene: Scene) -> dict[str, float]:
-    # Sessions report what they did when they are idle for a while; asking too early misses the last of it.
-    await asyncio.sleep(1.2)
+    # An idle session reports what it did within ten seconds; asking earlier misses the last of it.
+    await asyncio.sleep(10.5)
     async with scene.database.connection() as connection:
         await connection.execute("CHECKPOINT")
         row = await connection.fetchrow(
