@@ -145,4 +145,7 @@ class Follower:
 
 def outside(stands: Why) -> list[Waiting]:
     """What of its waits only the outside can end."""
-    return [each for each in stands.waits if each.kind in ("form", "webhook")] or list(stands.waits)
+    ends_outside = [
+        each for each in stands.waits if each.kind in ("form", "webhook") or each.target in stands.elsewhere
+    ]
+    return ends_outside or list(stands.waits)

@@ -13,7 +13,8 @@ from uuid import UUID
 from weft.errors import NotFound
 from weft.service.listing import RunRow, refreshed, workers_of
 from weft.store.pool import Database
-from weft.store.runs import waiting
+from weft.store.runs import listing, waiting
+from weft.store.runs.listing import RunKey
 from weft.store.runs.waiting import TreeRun
 from weft.store.runs.waits import Kind, Wait
 
@@ -57,13 +58,15 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """`below` are the live runs below it, `waits` what it and they wait for, the longest waiting first; `running` are
-    the firings of the run itself that neither wait nor have ended. `workers` are alive and claim the project's runs."""
+    """`below` are the live runs below it, `waits` what it and they wait for, the longest waiting first; `elsewhere` are
+    live runs outside of its tree that it waits for. `running` are the firings of the run itself that neither wait nor
+    have ended. `workers` are alive and claim the project's runs."""
 
     run: RunRow
     here: TreeRun
     below: tuple[TreeRun, ...]
     waits: tuple[Waiting, ...]
+    elsewhere: frozenset[UUID]
     running: tuple[tuple[str, tuple[int | str, ...]], ...]
     workers: tuple[int, ...]
 
@@ -79,8 +82,7 @@ class Why:
     @property
     def by_time_alone(self) -> bool:
         """Whether everything that it waits for comes without anybody outside: times, and runs below it."""
-        inside = {each.run for each in self.below}
-        return all(each.kind in TIMED or each.target in inside for each in self.waits)
+        return all(each.kind in TIMED or (each.target and each.target not in self.elsewhere) for each in self.waits)
 
     @property
     def forms(self) -> tuple[Waiting, ...]:
@@ -100,6 +102,8 @@ async def why(database: Database, run: RunRow) -> Why:
             raise NotFound(f"run {row.run} is gone: it was deleted")
         live = [each.run for each in tree]
         found = [] if row.ended else await waiting.waits_of(connection, row.project, live)
+        others = {each.target for each in found if each.target is not None} - set(live)
+        targets = await listing.rows(connection, [RunKey(row.project, each) for each in others])
     row = await refreshed(database, row)
     parked = {(each.node, tuple(json.loads(each.frames))) for each in found if each.run == row.run}
     opened = [(str(node), tuple(frames)) for node, *frames in json.loads(tree[0].open_firings)]
@@ -108,6 +112,7 @@ async def why(database: Database, run: RunRow) -> Why:
         tree[0],
         tuple(tree[1:]),
         tuple(_waiting(found)),
+        frozenset(each.run for each in targets if not each.ended),
         tuple(firing for firing in opened if firing not in parked),
         tuple(await workers_of(database, row.project)),
     )

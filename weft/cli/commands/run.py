@@ -138,7 +138,7 @@ async def _drive(store: Store, start: _Start, out: Output) -> int:
             if out.json:
                 out.value(_end_json(run, row.status, None))
             if stands is not None:
-                note(f"run {run} waits: {_outside_text(stands)}; {goes_on}")
+                note(f"run {run}: {_outside_text(stands)}; {goes_on}")
                 return NOT_ENDED
             note(f"run {run} is {row.status}: {goes_on}")
             return INTERRUPTED
@@ -183,7 +183,7 @@ async def _follow(
 
 def _outside_text(stands: Why) -> str:
     """One line: what only the outside can end, and how."""
-    return "; ".join(f"{named(each)} for {what(each)} ({how_to_end(each)})" for each in outside(stands))
+    return "; ".join(f"{named(each)} waits for {what(each)}: {how_to_end(each)}" for each in outside(stands))
 
 
 def _heed_signals(interrupted: asyncio.Event) -> None:
