@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 
 from weft.cli.output import note
-from weft.cli.shell import FAILED, INTERRUPTED
+from weft.cli.shell import COMPLETED, FAILED
 from weft.errors import NotFound, WeftError
 from weft.lang.diagnostics import nearest
 from weft.service.compiling import as_typed
 from weft.service.projects import load_project
-
-PYTEST_INTERRUPTED = 2
 
 
 def test_node(name: str, arguments: list[str]) -> int:
@@ -34,5 +32,6 @@ def test_node(name: str, arguments: list[str]) -> int:
         looked = " or ".join(as_typed(place) for place in dict.fromkeys(places))
         raise NotFound(f"{name} has no tests", hint=f"Write them in {looked}.")
     note(f"pytest {' '.join([as_typed(Path(each)) for each in tests] + arguments)}", "dim")
-    status = subprocess.run([sys.executable, "-m", "pytest", *tests, *arguments], cwd=root, check=False).returncode
-    return INTERRUPTED if status == PYTEST_INTERRUPTED else FAILED if status else 0
+    # Two files of one name, beside the node and in `tests`, are fine with this import mode alone.
+    command = [sys.executable, "-m", "pytest", "--import-mode=importlib", *tests, *arguments]
+    return FAILED if subprocess.run(command, cwd=root, check=False).returncode else COMPLETED
