@@ -1,7 +1,7 @@
 """Taking runs that nobody drives: claim, fold, go on.
 
-A worker that claims takes any run of its projects; one that does not takes back only the runs that it started itself
-and that have been waiting meanwhile.
+A worker that claims takes any run of its projects; one that does not takes back only what it started itself: runs that
+were waiting meanwhile, or that it lost when its process was held up for longer than its lease.
 """
 
 from __future__ import annotations

@@ -194,7 +194,8 @@ class Worker:
             future = self._ends.pop(run, None)
             if future is not None and not future.done():
                 future.set_result(end)
-        self.claimer.own.discard(run)
+        if end is not None:
+            self.claimer.own.discard(run)
         if execution.bodies:
             self.keep(self._reap(execution))
         if self.claimer.claims:
@@ -203,8 +204,6 @@ class Worker:
     def parked(self, execution: Execution) -> None:
         fence = execution.owned()
         self.keep(self.claimer.keep_snapshot(execution))
-        if not self.claimer.claims:
-            self.claimer.own.add(fence.run)
         if self.executions.get(fence.run) is execution:
             del self.executions[fence.run]
             self._ends.pop(fence.run).set_result(None)
@@ -307,6 +306,8 @@ class Worker:
 
     def _take(self, execution: Execution, fence: Fence) -> None:
         self.executions[fence.run] = execution
+        if not self.claimer.claims:
+            self.claimer.own.add(fence.run)
         self._ends.setdefault(fence.run, asyncio.get_running_loop().create_future())
 
     # --- the loops ----------------------------------------------------------------------------------------
