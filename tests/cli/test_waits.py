@@ -272,5 +272,6 @@ def test_waiting_runs_are_listed_and_followed(weft: Weft):
     done = weft("follow", run, "--timeout", "1s")
     assert done.status == 6
     assert f"run {run} is still waiting after 1 s: saved; nothing runs it" in done.stderr
+    assert "ask waits for the form “Approve the draft”: weft answer" in done.stderr
     line = next(each for each in weft("events", run).stdout.splitlines() if "node_suspended" in each)
     assert line.split("] ")[1].startswith("node_suspended        ask token=")

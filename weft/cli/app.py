@@ -67,7 +67,11 @@ def run(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """Compile a program, start it, follow it to its end."""
+    """Compile a program, start it, follow it to its end.
+
+    On a terminal it asks the forms of the run. Ctrl-C lets go of the run and leaves it as it is: the last line says who
+    goes on with it. A run that only somebody elsewhere can wake is left the same way at once (status 6).
+    """
     from weft.cli.commands import run as command
 
     request = command.Request(file, target or [], before or [], from_ or [], emit or [], tag or [], detach, deadline)

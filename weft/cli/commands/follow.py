@@ -14,9 +14,11 @@ from weft.cli.flags import duration
 from weft.cli.output import STATUS_COLOURS, Output, note
 from weft.cli.session import opened, who_goes_on
 from weft.cli.shell import COMPLETED, ENDINGS, INTERRUPTED, NOT_ENDED
+from weft.cli.speaking import how_to_end, waits_text
 from weft.service import listing
 from weft.service.ids import find_run
 from weft.service.listing import Cursor, RunRow
+from weft.service.why import why
 from weft.store.pool import Database
 
 LOOK_FOR_WORKERS = 2.0
@@ -82,13 +84,15 @@ async def _not_ended(database: Database, run: RunRow, out: Output, limit: timede
 
 
 class _QueueWatch:
-    """Says once that a queued run has nobody who could run it, and once that this has changed."""
+    """Says once that a queued run has nobody who could run it, and once that this has changed; and of a run that waits,
+    each thing that it waits for."""
 
     def __init__(self, database: Database, run: RunRow) -> None:
         self._database = database
         self._run = run
         self._next = 0.0
         self._lonely = False
+        self._told: set[str] = set()
 
     async def look(self) -> None:
         if time.monotonic() < self._next:
@@ -101,3 +105,11 @@ class _QueueWatch:
         elif self._lonely and not lonely and not now.ended:
             note("a worker is alive now")
         self._lonely = lonely
+        if now.status == "waiting":
+            await self._tell_waits(now)
+
+    async def _tell_waits(self, run: RunRow) -> None:
+        for each in (await why(self._database, run)).own_waits:
+            if each.token not in self._told:
+                self._told.add(each.token)
+                note(f"{waits_text(each)}: {how_to_end(each)}", "cyan")
