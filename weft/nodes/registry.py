@@ -52,6 +52,7 @@ class Registry:
         return registry
 
     def spec(self, type_name: str) -> NodeSpec | None:
+        """What the compiler knows of a node type, or None: there is none."""
         entry = self._entries.get(type_name)
         return None if entry is None else entry.spec
 
@@ -60,6 +61,7 @@ class Registry:
         return sorted(self._entries)
 
     def node_class(self, type_name: str) -> type[Node] | None:
+        """The class whose body runs, or None: there is no such type."""
         entry = self._entries.get(type_name)
         return None if entry is None else entry.node
 
