@@ -85,21 +85,27 @@ async def test_fault_b06_a_run_that_stops_itself_while_a_person_stops_it(
     scene: Scene, rounds: int, ran: Callable[[str], None]
 ) -> None:
     by: Counter[str] = Counter()
+    gate = asyncio.Semaphore(4)
     choose = random.Random(2)
     text = 'a = TagRun { tags: ["all"] }\nb = StopTagged { _should_flow: a.done  tags: ["all"]  includeSelf: true }'
     count = max(rounds // 4, 1)
 
     async def round_(worker: Worker, number: int) -> None:
-        program = scene.program(text.replace("all", f"own{number}"))
-        run = await worker.start(scene.project, program)
-        await asyncio.sleep(choose.random() * 0.1)
-        await tell(scene, await end(scene, run))
-        assert (await worker.ended(run, scene.project)).status == "cancelled"
-        events = await scene.events(run)
-        assert [each["kind"] for each in events if each["kind"] in ENDINGS] == ["execution_cancelled"]
-        status = await scene.status(run)
-        assert events[-1]["reason"] == status.reason
-        by[events[-1]["cause"]["kind"]] += 1
+        async with gate:
+            program = scene.program(text.replace("all", f"own{number}"))
+            run = await worker.start(scene.project, program)
+            # Half of them soon after the run's own stop is asked, the others at any time before.
+            if number % 2:
+                await until(scene, "SELECT EXISTS (SELECT FROM stops WHERE run = $1)", run)
+            await asyncio.sleep(choose.random() * (0.02 if number % 2 else 0.05))
+            await tell(scene, await end(scene, run))
+            assert (await worker.ended(run, scene.project)).status == "cancelled"
+            events = await scene.events(run)
+            assert [each["kind"] for each in events if each["kind"] in ENDINGS] == ["execution_cancelled"]
+            status = await scene.status(run)
+            assert events[-1]["reason"] == status.reason
+            by[events[-1]["cause"]["kind"]] += 1
+            await gone(worker, run)
 
     async with scene.worker() as worker:
         await asyncio.gather(*[round_(worker, number) for number in range(count)])
@@ -291,9 +297,9 @@ async def test_fault_b03_a_body_that_runs_again_after_a_crash_is_stopped_like_an
 async def test_race_30_except_exception_does_not_catch_a_stop(scene: Scene) -> None:
     async with scene.worker() as worker:
         run = await running(scene, worker, "a = CatchesExceptions")
-        execution = worker.executions[run]
+        bodies = list(worker.executions[run].bodies.values())
         await tell(scene, await end(scene, run))
-        await asyncio.wait(list(execution.bodies.values()))
+        await asyncio.wait(bodies)
     assert await scene.aftermath(run) == []
     assert (await scene.kinds(run))[-2:] == ["node_cancelled", "execution_cancelled"]
 
