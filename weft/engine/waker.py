@@ -20,6 +20,9 @@ from weft.store.runs import scopes, stops
 from weft.store.runs.scopes import Ended, Ending
 
 LOOK_AGAIN = 1.0
+SHORTEST_PAUSE = 0.02
+"""Seconds between two looks: what is still due after one could not be done, and may not be for long."""
+
 DUE_AT_ONCE = 200
 
 log = get_logger("weft.waker")
@@ -49,8 +52,8 @@ class Waker:
             self._wake.clear()
             await self._carry_out_stops()
             await self._end_overdue()
-            due_in = await retrying(self._database, scopes.next_due)
-            pause = LOOK_AGAIN if due_in is None else min(max(due_in.total_seconds(), 0.0), LOOK_AGAIN)
+            due_in = await retrying(self._database, partial(scopes.next_due, projects=self._projects))
+            pause = LOOK_AGAIN if due_in is None else min(max(due_in.total_seconds(), SHORTEST_PAUSE), LOOK_AGAIN)
             with anyio.move_on_after(pause):
                 await self._wake.wait()
 

@@ -180,8 +180,8 @@ async def due_deadlines(conn: Connection, limit: int) -> list[tuple[int, UUID]]:
     return [(row["project"], row["run"]) for row in await conn.fetch(_SQL.due_deadlines, limit)]
 
 
-async def next_due(conn: Connection) -> timedelta | None:
-    """How long until the next deadline or queued stop, by the store's clock; zero or less when it is due,
-    None for never."""
-    left: timedelta | None = await conn.fetchval(_SQL.next_due)
+async def next_due(conn: Connection, projects: Sequence[int] | None = None) -> timedelta | None:
+    """How long until the next deadline, or the next queued stop of these projects (None: of all), by the store's
+    clock; zero or less when it is due, None for never."""
+    left: timedelta | None = await conn.fetchval(_SQL.next_due, None if projects is None else list(projects))
     return left

@@ -53,7 +53,8 @@ ORDER BY effective_deadline
 LIMIT $1
 
 -- name: next_due
+-- $1 projects or null
 SELECT least(
     (SELECT min(effective_deadline) FROM scopes WHERE effective_deadline IS NOT NULL AND ended_at IS NULL),
-    (SELECT min(due) FROM stops WHERE state = 'queued')
+    (SELECT due FROM stops WHERE state = 'queued' AND ($1::integer[] IS NULL OR project = ANY ($1)) ORDER BY due LIMIT 1)
 ) - weft_now()
