@@ -94,7 +94,7 @@ class AppearsThenTags(Node):
 
 
 class Waits(Node):
-    """Wait for a file, then emit; write down the beginning, and when a stop came by the clock that all processes share."""
+    """Wait for a file, then emit; write down the beginning, and by the clock of all processes when a stop arrives."""
 
     class Inputs:
         go: str = "/nowhere"
