@@ -9,6 +9,7 @@ this process drives (`worker`).
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -110,6 +111,7 @@ class Execution:
         self._ends: OwnEnd | None = None
         self._advance_asked = False
         self._again: set[Key] = set()
+        self._process = os.getpid()
 
     @property
     def run(self) -> UUID:
@@ -303,9 +305,13 @@ class Execution:
                 "message": "the body was cancelled from inside, not by a stop",
                 "type": "CancelledError",
             }
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            # Signals come by the loop's handlers, so even a KeyboardInterrupt here is the body's own.
             failure = failure_of(error)
         finally:
+            if os.getpid() != self._process:
+                # The body forked, and this is the copy: the run and its connections belong to the other one.
+                os._exit(1)
             self.contexts.pop(key, None)
             self.bodies.pop(key, None)
         event = NodeCompleted(*key) if failure is None else NodeFailed(*key, error=failure)

@@ -174,7 +174,7 @@ async def test_a_process_that_is_just_starting_goes_with_the_firing(rig: Rig, tu
 
     assert await failing(rig, body) == "no"
     await asyncio.wait(late)
-    while marked(mark):  # noqa: ASYNC110 - no event tells of the kernel's kill
+    while marked(mark):
         await asyncio.sleep(0.001)
 
 
