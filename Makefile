@@ -1,5 +1,6 @@
 # make demo    install weft into .venv and see the newest of three messages win
 # make test    install what the tests need and run them
+# make coverage    the same, and which lines and branches of weft no test goes through
 # make lint types contracts    the other checks; make clean    remove what was made
 #
 # Needs Python 3.11 to 3.13 and make. PYTHON=python3.13 chooses another Python, with an environment of its own.
@@ -12,7 +13,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ro
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 2 ] && n=2; [ $$n -gt 8 ] && n=8; echo $$n)
 TESTS ?=
 
-.PHONY: demo test lint types contracts clean
+.PHONY: demo test coverage lint types contracts clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -20,6 +21,12 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-for-tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
+
+coverage: $(VENV)/installed-for-tests
+	@$(BIN)/python -m coverage erase
+	@$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report
 
 lint: $(VENV)/installed-for-tests
 	@$(BIN)/python -m ruff check .
@@ -31,7 +38,7 @@ contracts: $(VENV)/installed-for-tests
 	@$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
 	find weft catalog examples tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/made:

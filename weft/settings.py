@@ -145,7 +145,10 @@ def _text(pattern: str) -> Callable[[Any], str]:
 def _folder(value: Any) -> Path:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError
-    return Path(value).expanduser()
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise ValueError from None
 
 
 def _duration(value: Any) -> timedelta:
@@ -240,6 +243,8 @@ def _read_file(file: Path) -> dict[str, Any]:
     """The values of a `weft.toml`, each read, by `table.key`; relative folders start at the file's own."""
     import tomllib
 
+    if not file.is_file() and not file.is_dir():
+        raise SettingsError(f"{file} cannot be read: it is neither a file nor a folder.")
     try:
         text = file.read_text("utf-8")
         content = tomllib.loads(text)
@@ -247,7 +252,9 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file} cannot be read: it is not UTF-8 text.") from error
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise SettingsError(f"{file} cannot be read: it nests too deep.") from error
+    except ValueError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         where = f"{file}:{place[1]}:{place[2]}" if place else str(file)
         reason = str(error)[: place.start()] if place else str(error)
@@ -290,6 +297,6 @@ def _implied(folder: Path) -> Project:
     """A project without a `weft.toml`: told apart by its folder's path, called by its folder's name."""
     import hashlib
 
-    name = folder.name or "root"
+    name = os.fsencode(folder.name).decode("utf-8", "replace") or "root"
     fingerprint = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
     return Project(f"{name}-{fingerprint}", name, folder)

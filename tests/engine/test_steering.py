@@ -205,15 +205,15 @@ async def test_fault_b54_queued_runs_are_reached_while_the_worker_is_busy(scene:
 async def test_race_27_a_stop_arrives_soon_in_a_body_of_another_process(scene: Scene, tmp_path: Path) -> None:
     """From the ask to CancelledError there; the clock is the machine's, which all its processes share."""
     count = 20
-    told = tmp_path / "told"
+    begun, told = tmp_path / "begun", tmp_path / "told"
     async with scene.process(), scene.worker() as worker:
         victims = [
-            (await scene.queue(f'a = Waits {{ told: "{told}" }}', tagged=[f"chat{number}"]))[0]
+            (await scene.queue(f'a = Waits {{ begun: "{begun}"  told: "{told}" }}', tagged=[f"chat{number}"]))[0]
             for number in range(count)
         ]
         await call_for_claims(scene)
-        for run in victims:
-            await scene.until_started(run, "a")
+        while not (begun.exists() and len(begun.read_text().splitlines()) == count):
+            await asyncio.sleep(0.01)
         asked: dict[str, float] = {}
         for number, run in enumerate(victims):
             asker = scene.program(f'stop = StopTagged {{ tags: ["chat{number}"] }}')

@@ -45,6 +45,13 @@ async def gone(worker: Worker, run: UUID) -> None:
         await asyncio.sleep(0.005)
 
 
+async def lines(file: Path, count: int) -> list[str]:
+    """What a body has written, once it is that many lines."""
+    while not file.exists() or (text := file.read_text()).count("\n") < count:
+        await asyncio.sleep(0.005)
+    return text.splitlines()
+
+
 # --- against the finish -----------------------------------------------------------------------------------
 
 
@@ -85,21 +92,27 @@ async def test_fault_b06_a_run_that_stops_itself_while_a_person_stops_it(
     scene: Scene, rounds: int, ran: Callable[[str], None]
 ) -> None:
     by: Counter[str] = Counter()
+    gate = asyncio.Semaphore(4)
     choose = random.Random(2)
     text = 'a = TagRun { tags: ["all"] }\nb = StopTagged { _should_flow: a.done  tags: ["all"]  includeSelf: true }'
     count = max(rounds // 4, 1)
 
     async def round_(worker: Worker, number: int) -> None:
-        program = scene.program(text.replace("all", f"own{number}"))
-        run = await worker.start(scene.project, program)
-        await asyncio.sleep(choose.random() * 0.1)
-        await tell(scene, await end(scene, run))
-        assert (await worker.ended(run, scene.project)).status == "cancelled"
-        events = await scene.events(run)
-        assert [each["kind"] for each in events if each["kind"] in ENDINGS] == ["execution_cancelled"]
-        status = await scene.status(run)
-        assert events[-1]["reason"] == status.reason
-        by[events[-1]["cause"]["kind"]] += 1
+        async with gate:
+            program = scene.program(text.replace("all", f"own{number}"))
+            run = await worker.start(scene.project, program)
+            # Half of them soon after the run's own stop is asked, the others at any time before.
+            if number % 2:
+                await until(scene, "SELECT EXISTS (SELECT FROM stops WHERE run = $1)", run)
+            await asyncio.sleep(choose.random() * (0.02 if number % 2 else 0.05))
+            await tell(scene, await end(scene, run))
+            assert (await worker.ended(run, scene.project)).status == "cancelled"
+            events = await scene.events(run)
+            assert [each["kind"] for each in events if each["kind"] in ENDINGS] == ["execution_cancelled"]
+            status = await scene.status(run)
+            assert events[-1]["reason"] == status.reason
+            by[events[-1]["cause"]["kind"]] += 1
+            await gone(worker, run)
 
     async with scene.worker() as worker:
         await asyncio.gather(*[round_(worker, number) for number in range(count)])
@@ -224,8 +237,7 @@ async def test_race_27_a_stop_that_nobody_tells_reaches_the_body_within_a_second
         await end(scene, run)
         after = await scene.status(run)
         assert (after.status, after.worker, after.lease) == ("cancelled", before.worker, before.lease)
-        while not told.exists():
-            await asyncio.sleep(0.01)
+        await lines(told, 1)
     assert time.monotonic() - began < 3
 
 
@@ -243,8 +255,7 @@ async def test_race_27_the_next_write_of_a_stopped_run_is_refused_and_ends_its_b
             await connection.execute("DELETE FROM notices")
         go.touch()
         await gone(worker, run)
-        while not told.exists():
-            await asyncio.sleep(0.01)
+        await lines(told, 1)
     events = await scene.events(run)
     assert events[: len(journal_then)] == journal_then
     assert [each["kind"] for each in events[len(journal_then) :]] == ["node_cancelled"] * 2 + ["execution_cancelled"]
@@ -270,17 +281,16 @@ async def test_race_20_a_body_that_does_not_know_yet_that_it_was_stopped_cannot_
 async def test_fault_b03_a_body_that_runs_again_after_a_crash_is_stopped_like_any_other(
     scene: Scene, tmp_path: Path
 ) -> None:
-    told = tmp_path / "told"
-    [run] = await scene.queue(f'a = Waits {{ told: "{told}" }}')
+    begun, told = tmp_path / "begun", tmp_path / "told"
+    [run] = await scene.queue(f'a = Waits {{ begun: "{begun}"  told: "{told}" }}')
     async with scene.process() as first:
         await scene.until_started(run, "a")
+        await lines(begun, 1)
         await first.kill()
     async with scene.process():
-        await scene.until(run, lambda events: any(each["kind"] == "node_resumed" for each in events))
-        await asyncio.sleep(0.1)
+        await lines(begun, 2)
         await tell(scene, await end(scene, run))
-        while not told.exists():
-            await asyncio.sleep(0.01)
+        await lines(told, 1)
     assert told.read_text().split()[0] == str(run)
     assert (await scene.kinds(run, "a"))[-1] == "node_cancelled"
 

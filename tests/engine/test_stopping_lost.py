@@ -396,3 +396,18 @@ async def test_fault_b61_a_pool_of_one_while_a_stop_is_waited_for(scene: Scene) 
                 await gone(worker, run)
     finally:
         await narrow.close()
+
+
+async def test_fault_b94_a_stop_that_is_due_where_nobody_works_keeps_no_other_project_busy(
+    scene: Scene, network: Network
+) -> None:
+    """A worker looks after the stops of its own projects, and rests beside one that it cannot carry out."""
+    await carry_out_later(scene, "0.3 s")
+    async with Scene.open(scene.url, "left-alone") as other, other.worker() as worker:
+        _, asked = await other.run(worker, 'stop = StopTagged { tags: ["t"] }')
+        assert asked.status == "completed"
+    await until(scene, "SELECT bool_and(state = 'queued' AND due < weft_now()) FROM stops")
+    async with another(scene, network.url):
+        before = network.statements()
+        await asyncio.sleep(1)
+        assert network.statements() - before < 60

@@ -215,8 +215,8 @@ async def test_what_was_saved_is_there_the_next_time(server_folder: Path) -> Non
         await connection.close()
 
 
-def test_a_folder_may_be_called_anything(server_folder: Path) -> None:
-    folder = server_folder / 'it\'s 100% "$HOME"?&='
+def test_a_folder_may_have_a_difficult_name(server_folder: Path) -> None:
+    folder = server_folder / "it's 100% #1 ö?&="
     if IS_ROOT:
         server_folder.chmod(0o755)
     server = quick_server(folder)
@@ -495,6 +495,12 @@ def test_a_path_too_long_for_a_socket_is_refused_before_anything_is_made(server_
     folder = server_folder / ("x" * 100)
     assert "too long a path for a socket" in refusal(folder).message
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["a,b", 'a"b', "$(a)", "`a`", "a\\b", "a\nb"])
+def test_a_path_that_postgresql_would_read_as_something_else_is_refused(server_folder: Path, name: str) -> None:
+    assert "which PostgreSQL's programs cannot take" in refusal(server_folder / name).message
+    assert not (server_folder / name).exists()
 
 
 def test_a_place_that_cannot_hold_a_folder_is_named(server_folder: Path) -> None:

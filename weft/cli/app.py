@@ -101,7 +101,7 @@ def executions(
     node: Annotated[str | None, typer.Option(metavar="NODE", help="Only where this node was reached.")] = None,
     project: Annotated[str | None, typer.Option(metavar="PROJECT", help="Only of this project, by id or name.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 50,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the newest so many.")] = 0,
+    offset: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Leave out the newest so many.")] = 0,
     json: Json = False,
     database_url: Url = None,
 ) -> int:

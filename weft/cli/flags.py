@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 from weft.errors import UsageError
+from weft.lang.storable import unstorable
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -42,7 +43,10 @@ def since(text: str, now: datetime) -> datetime:
     except ValueError:
         pass
     else:
-        return (at if at.tzinfo else at.astimezone()).astimezone(UTC)
+        try:
+            return (at if at.tzinfo else at.astimezone()).astimezone(UTC)
+        except (OverflowError, ValueError):
+            raise UsageError(f"--since {text!r} is out of range") from None
     try:
         return now - duration(text, "--since")
     except UsageError:
@@ -80,6 +84,9 @@ def _object(text: str, what: str, flag: str) -> dict[str, Any]:
         raise UsageError(f"{what}: {reason}", hint=_example(flag)) from None
     if not isinstance(value, dict):
         raise UsageError(f"{what}: expected an object from port to value", hint=_example(flag))
+    obstacle = unstorable(value)
+    if obstacle is not None:
+        raise UsageError(f"{what} cannot be stored: {obstacle}", hint=_example(flag))
     return value
 
 

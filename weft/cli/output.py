@@ -66,6 +66,9 @@ class Output:
         self._stdout = sys.stdout
         if json:
             sys.stdout = sys.stderr
+            # Whatever the terminal's encoding, JSON is UTF-8, and `\xe9` would be none.
+            if self._stdout is not None and hasattr(self._stdout, "reconfigure"):
+                self._stdout.reconfigure(encoding="utf-8")
 
     def value(self, value: Mapping[str, Any]) -> None:
         """One JSON value, one line, on stdout."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Coroutine, Iterator
@@ -23,6 +24,11 @@ from weft.cli.output import note, paint, prepare_streams, silence
 from weft.errors import StoreUnreachable, UsageError, WeftError
 
 COMPLETED, FAILED, CANCELLED, NOT_FOUND, NOT_ENDED, INTERRUPTED = 0, 1, 3, 5, 6, 130
+
+LAST_WAIT = 1.0
+"""Seconds that tasks have to end when the command has."""
+
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 ENDINGS = {"completed": COMPLETED, "failed": FAILED, "cancelled": CANCELLED}
 
@@ -41,6 +47,9 @@ def run_command(arguments: list[str] | None = None) -> int:
             stdout.flush()
     except BrokenPipeError:
         silence(stdout)
+    except OSError as error:
+        silence(stdout)
+        return report(error)
     return status
 
 
@@ -58,11 +67,30 @@ def _invoke(arguments: list[str]) -> int:
         return INTERRUPTED
     except Exception as error:
         return report(error)
+    except SystemExit as error:
+        # From a task that a body made: asyncio lets it through, and its number is no status of ours.
+        return report(WeftError(f"a node ended the process (SystemExit: {error})"))
 
 
 def drive(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command's work to its exit status."""
-    return asyncio.run(work)
+    """Run a command's work to its exit status. A node's task that stays, whatever it is told, is left behind."""
+    runner = asyncio.Runner()
+    try:
+        return runner.run(work)
+    finally:
+        if runner.run(_tell_the_rest()):
+            runner.close()
+        else:
+            # Closing would wait for it for ever, and the interpreter's end would complain of it.
+            runner.get_loop().set_exception_handler(lambda *_: None)
+
+
+async def _tell_the_rest() -> bool:
+    """Cancel what still runs; whether it ended."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    return not rest or not (await asyncio.wait(rest, timeout=LAST_WAIT))[1]
 
 
 def report(error: Exception) -> int:
@@ -133,6 +161,8 @@ def _server_hint(error: BaseException) -> str | None:
 def _file(error: BaseException) -> WeftError | None:
     if isinstance(error, OSError) and error.filename is not None:
         return WeftError(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        return WeftError(f"the output cannot be written: {error.strerror}")
     return None
 
 

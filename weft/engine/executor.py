@@ -9,6 +9,7 @@ this process drives (`worker`).
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -127,6 +128,7 @@ class Execution:
         self._again: set[Key] = set()
         self._elsewhere: set[int] = set()
         self._catching_up = False
+        self._process = os.getpid()
 
     @property
     def run(self) -> UUID:
@@ -360,9 +362,13 @@ class Execution:
             if self._over or self.draining:
                 return
             error = NodeError("the body was cancelled from inside, not by a stop")
-        except (Exception, SystemExit) as raised:
+        except BaseException as raised:
+            # Signals come by the loop's handlers, so even a KeyboardInterrupt here is the body's own.
             error = raised
         finally:
+            if os.getpid() != self._process:
+                # The body forked, and this is the copy: the run and its connections belong to the other one.
+                os._exit(1)
             self.contexts.pop(key, None)
             self.bodies.pop(key, None)
         if self._over:

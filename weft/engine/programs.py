@@ -41,6 +41,8 @@ class NodeRuntime:
 
 @dataclass
 class ReadyProgram:
+    """A program with the node classes of its project; what a node needs is prepared when its first firing starts."""
+
     program: Program
     plan: Plan
     registry: Registry

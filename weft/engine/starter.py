@@ -31,6 +31,8 @@ class _Asked:
 
 
 class Starter:
+    """A worker's starts. `run` goes on beside the runs; `start` may be called by any number of tasks at once."""
+
     def __init__(self, database: Database, worker: UUID) -> None:
         self._database = database
         self._worker = worker

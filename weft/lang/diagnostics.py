@@ -2,7 +2,7 @@
 
 Places: a `Span` is two offsets in code points into a `Source`, end exclusive. Lines and columns count from 1,
 in code points, and are computed only when a diagnostic is made. What lives elsewhere: which diagnostics there are
-(`parser`, `resolve`, `check/`).
+(`parsing/`, `resolve/`, `check/`).
 """
 
 from __future__ import annotations

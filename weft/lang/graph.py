@@ -87,6 +87,8 @@ class InputPort:
 
 @dataclass(frozen=True, slots=True)
 class OutputPort:
+    """An output: its type as the program resolved it, and whether anything hangs on it."""
+
     name: str
     type: str
     wired: bool = False
@@ -153,6 +155,7 @@ class Program:
 
     @classmethod
     def from_text(cls, text: str) -> Program:
+        """The program that `text` made the text of. ValueError for one that a newer weft made."""
         data = json.loads(text)
         if data["format"] > FORMAT:
             raise ValueError(f"program format {data['format']} is newer than this weft reads ({FORMAT})")

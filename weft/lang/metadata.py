@@ -41,6 +41,8 @@ class InputSpec:
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
+    """An output port of a node type."""
+
     name: str
     type: Type
     label: str | None = None
@@ -181,6 +183,8 @@ class NodeSpec:
 class NodeTypes(Protocol):
     """What the compiler asks of a registry."""
 
-    def spec(self, type_name: str) -> NodeSpec | None: ...
+    def spec(self, type_name: str) -> NodeSpec | None:
+        """The node type of that name, or None: there is none."""
 
-    def names(self) -> Iterable[str]: ...
+    def names(self) -> Iterable[str]:
+        """Every node type, for hints at the nearest."""

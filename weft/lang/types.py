@@ -1,6 +1,6 @@
 """The type algebra: what types there are, how they are spelled, which fit which.
 
-Pure data and functions. Not here: values (`values.py`), and which type a port ends up with (`resolve.py`).
+Pure data and functions. Not here: values (`values.py`), and which type a port ends up with (`resolve/`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_NESTING: Final = 200
 
 
 class _Spelled:
-    """What all types share. A type knows its `text`, and a `identity` that is the same for equal types alone.
+    """What all types share. A type knows its `text`, and an `identity` that is the same for equal types alone.
 
     Both are made once, from those of its parts: however deep a type nests, to print, hash or compare it takes
     no recursion.

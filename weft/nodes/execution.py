@@ -161,14 +161,25 @@ class ExecutionContext(Protocol):
         """The names of the outputs, in source order."""
 
     @property
-    def execution_id(self) -> str: ...
+    def execution_id(self) -> str:
+        """The run's id."""
+
     @property
-    def project_id(self) -> str: ...
+    def project_id(self) -> str:
+        """The project's id, as in its `weft.toml`."""
+
     @property
-    def node_id(self) -> str: ...
+    def node_id(self) -> str:
+        """What the program calls this node."""
+
     @property
-    def node_type(self) -> str: ...
+    def node_type(self) -> str:
+        """The name of the node's type."""
+
     @property
-    def node_label(self) -> str: ...
+    def node_label(self) -> str:
+        """The node's `_label`, else its id."""
+
     @property
-    def frames(self) -> tuple[int | str, ...]: ...
+    def frames(self) -> tuple[int | str, ...]:
+        """One entry per enclosing loop (its iteration); empty at the top level."""

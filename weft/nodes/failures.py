@@ -86,8 +86,8 @@ def _said_by_catalog(error: BaseException) -> bool:
 
 def _message(error: BaseException) -> str:
     try:
-        if isinstance(error, KeyError):
-            return f"KeyError: {error}"
+        if isinstance(error, KeyError | SystemExit):
+            return f"{type(error).__name__}: {error}"
         return str(error) or type(error).__name__
     except Exception:
         return type(error).__name__

@@ -65,6 +65,7 @@ class Held:
         self.ended = False
 
     async def start(self, program: str, *args: str, **options: Any) -> Process:
+        """A process in a group of its own, as `ctx.subprocess` gives it."""
         # Apart from the body's task: a stop in the middle would leave a process that nobody knows.
         start = self.loop.create_task(_process(program, *args, **options))
         self.starts.add(start)
@@ -84,6 +85,7 @@ class Held:
             thread.flag.set()
 
     async def call(self, fn: Callable[[Flag], R]) -> R:
+        """The result of `fn` in a thread of its own, as `ctx.thread` gives it."""
         thread = _Thread(fn, self.loop)
         self.threads.append(thread)
         thread.start()

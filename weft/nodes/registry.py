@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import getattr_static
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +53,7 @@ class Registry:
         return registry
 
     def spec(self, type_name: str) -> NodeSpec | None:
+        """What the compiler knows of a node type, or None: there is none."""
         entry = self._entries.get(type_name)
         return None if entry is None else entry.spec
 
@@ -60,6 +62,7 @@ class Registry:
         return sorted(self._entries)
 
     def node_class(self, type_name: str) -> type[Node] | None:
+        """The class whose body runs, or None: there is no such type."""
         entry = self._entries.get(type_name)
         return None if entry is None else entry.node
 
@@ -93,6 +96,10 @@ class Registry:
                 self._add(node, file)
             except NodeFileError as problem:
                 self.problems.append(problem)
+            except Exception as error:
+                # Flags and ports are values of the author's, of any kind.
+                said = f"{node.__name__} is not declared as a node can be: {type(error).__name__}: {error}"
+                self.problems.append(node_file_error(node, (), said))
 
     def _add(self, node: type[Node], file: Path) -> None:
         spec = spec_of(node)
@@ -109,7 +116,7 @@ class Registry:
 
 def _nodes_of(module: ModuleType) -> Iterator[type[Node]]:
     """The node types that a module itself defines; a class with a leading underscore is a base."""
-    found = [getattr(value, NODE_ATTRIBUTE, value) for value in vars(module).values() if callable(value)]
+    found = [getattr_static(value, NODE_ATTRIBUTE, value) for value in vars(module).values()]
     for made in dict.fromkeys(each for each in found if isinstance(each, type)):
         if issubclass(made, Node) and made.__module__ == module.__name__ and not made.__name__.startswith("_"):
             yield made
@@ -124,14 +131,16 @@ def _execute(file: Path, module_name: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        del sys.modules[module_name]
+        sys.modules.pop(module_name, None)
         where = file if error.filename is None else Path(error.filename)
         raise at(where, error.lineno or 1, f"this is not Python: {error.msg}") from error
     except NodeFileError:
-        del sys.modules[module_name]
+        sys.modules.pop(module_name, None)
         raise
-    except (Exception, SystemExit) as error:
-        del sys.modules[module_name]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        sys.modules.pop(module_name, None)
         raise _failed(file, error) from error
     return module
 

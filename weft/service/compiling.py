@@ -125,7 +125,9 @@ def check(file: Path, project: LoadedProject) -> Checked:
     from weft.lang.compile import compile_source
 
     root = project.project.root
-    name = os.path.relpath(file.resolve(), root.resolve()).replace(os.sep, "/")
+    relative = os.path.relpath(file.resolve(), root.resolve()).replace(os.sep, "/")
+    # The name is stored with the program, and the store takes only what is UTF-8.
+    name = os.fsencode(relative).decode("utf-8", "replace")
     source = Source(name, read_text(file))
     compiled = compile_source(source, project.registry, ProjectFiles(root))
     diagnostics = tuple(replace(each, file=as_typed(root / each.file)) for each in compiled.diagnostics)

@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.migrations (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
+    """One numbered SQL file. Its checksum tells whether a database got this very text."""
+
     number: int
     name: str
     text: str

@@ -92,6 +92,8 @@ class Database:
         if not dsn.strip():
             # asyncpg would look for a server by itself, and find one that nobody meant.
             raise StoreUnreachable("the database URL is empty", hint=URL_HINT)
+        if not _has_possible_port(dsn):
+            raise StoreUnreachable("the database URL cannot be used: its port is none", hint=URL_HINT)
         pool = asyncpg.create_pool(
             dsn,
             min_size=1,
@@ -196,6 +198,15 @@ def place(dsn: str) -> str:
     return f"{host}{f':{port}' if port else ''}{f'/{database}' if database else ''}"
 
 
+def _has_possible_port(dsn: str) -> bool:
+    try:
+        parts = urlsplit(dsn)
+        # Several hosts, each with its port, are asyncpg's to read.
+        return "," in parts.netloc or parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+
+
 @contextmanager
 def _reaching(dsn: str) -> Iterator[None]:
     """Around opening a connection, and nothing else: says what stands in the way."""
@@ -225,7 +236,10 @@ def _in_the_way(error: Exception, where: str) -> tuple[str, str | None]:
             return f"the database at {where} did not answer within {limit:g} s", "check host, port and firewall"
         case OSError():
             return f"nothing listens at {where}", "start PostgreSQL there, or correct the database URL"
-        case asyncpg.ClientConfigurationError() | ValueError():
+        case asyncpg.ClientConfigurationError():
             return f"the database URL cannot be used: {error}", URL_HINT
+        case ValueError():
+            # What it quotes may be a piece of the password.
+            return "the database URL cannot be read", f"{URL_HINT}; a password's @ : / are written %40 %3A %2F"
         case _:
             return f"the database at {where} cannot be reached: {error}", None

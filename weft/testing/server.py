@@ -21,10 +21,13 @@ class Request:
     body: bytes
 
     def json(self) -> Any:
+        """The body read as JSON; ValueError where it is none."""
         return json.loads(self.body)
 
 
 class Answer(NamedTuple):
+    """What the server sends back."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -50,6 +53,7 @@ class Server:
             self._answers.setdefault((method.upper(), path), []).append(answer)
 
     def answer(self, request: Request) -> Answer:
+        """Note the request, and what to send back."""
         with self._lock:
             self.requests.append(request)
             prepared = self._answers.get((request.method, request.path))
@@ -60,6 +64,7 @@ class Server:
         return Answer(501, {"content-type": "text/plain; charset=utf-8"}, text.encode())
 
     def close(self) -> None:
+        """Stop listening, and wait for the thread that did."""
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()

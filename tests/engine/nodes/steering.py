@@ -94,16 +94,19 @@ class AppearsThenTags(Node):
 
 
 class Waits(Node):
-    """Wait for a file, then emit; write down when a stop arrives, by the clock that all processes share."""
+    """Wait for a file, then emit; write down the beginning, and by the clock of all processes when a stop arrives."""
 
     class Inputs:
         go: str = "/nowhere"
+        begun: str = ""
         told: str = ""
 
     class Outputs:
         done: bool
 
     async def run(self, ctx: ExecutionContext) -> None:
+        if begun := ctx.inputs.get("begun", str):
+            note(begun, ctx.execution_id)
         try:
             await appears(ctx.inputs.get("go", str))
         except asyncio.CancelledError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -54,22 +55,32 @@ async def dump(file: Path | None, database_url: str | None) -> int:
     async with opened(database_url) as store:
         tool = _pg_dump()
         url, environment = _for_libpq(store.url)
-        part = None if file is None else file.with_name(file.name + ".part")
+        part = _beside(file)
         command = [tool, "--schema=weft", "--no-owner", f"--dbname={url}"]
-        if part is not None:
-            command.append(f"--file={part}")
+        if file is not None:
+            command.append(f"--file={part or file}")
         process = await asyncio.create_subprocess_exec(
             *command, env={**os.environ, **environment}, stderr=asyncio.subprocess.PIPE
         )
         _, said = await process.communicate()
+        if file is None and process.returncode == -signal.SIGPIPE:
+            return COMPLETED
         if process.returncode:
             if part is not None:
                 part.unlink(missing_ok=True)
             raise StoreUnreachable(f"pg_dump failed: {said.decode(errors='replace').strip()}")
         if part is not None and file is not None:
             part.rename(file)
+        if file is not None:
             note(f"wrote {file}")
     return COMPLETED
+
+
+def _beside(file: Path | None) -> Path | None:
+    """Where a file is written until it is whole. A device or a pipe has no such place: it is never replaced."""
+    if file is None or (file.exists() and not file.is_file()):
+        return None
+    return file.with_name(file.name + ".part")
 
 
 def _pg_dump() -> str:

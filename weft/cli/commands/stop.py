@@ -49,7 +49,7 @@ def _pieces(runs: Sequence[str]) -> list[str]:
         raise UsageError("which runs? give their ids, --tag TAG, or ids on stdin", hint="weft executions lists runs.")
     if is_terminal(sys.stdin):
         note("run ids, one a line, then Ctrl-D:")
-    read = sys.stdin.read().split()
+    read = [] if sys.stdin is None else sys.stdin.buffer.read().decode(errors="replace").split()
     pieces = [piece for piece in runs if piece != "-"] + read
     if not pieces:
         raise UsageError("no run id came on stdin")

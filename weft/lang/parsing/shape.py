@@ -35,7 +35,6 @@ from weft.lang.syntax import (
     WireLine,
 )
 
-LOOP_SETTINGS: Final = ("parallel", "over", "carry", "max_iters", "trim_on_mismatch")
 RESERVED_KEYS: Final = ("_label", "_tags", *GATES)
 RESERVED_NAMES: Final = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut", "Passthrough"})
 

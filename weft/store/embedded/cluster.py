@@ -73,8 +73,7 @@ def make_or_check(tools: Tools, programs: Programs, start: LockFile, *, sync: bo
 
 def write_settings(folder: Path, changed: Mapping[str, str]) -> None:
     """Write PostgreSQL's settings file: ours, and what is `changed` in them."""
-    doubled = os.fspath(folder).replace('"', '""')
-    settings = {**SETTINGS, "unix_socket_directories": f'"{doubled}"', **changed}
+    settings = {**SETTINGS, "unix_socket_directories": f'"{folder}"', **changed}
     lines = ["# Written by weft at each start. ALTER SYSTEM changes a setting for good."]
     for name, value in settings.items():
         quoted = value.replace("'", "''")

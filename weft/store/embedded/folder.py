@@ -32,6 +32,8 @@ USERS_LOCK = "users.lock"
 START_LOCK = "start.lock"
 # sockaddr_un has 108 bytes on Linux and 104 on the BSDs, the last of them a zero.
 LONGEST_SOCKET_PATH = 107 if sys.platform == "linux" else 103
+# Clients split a socket's path at commas, and the programs hand paths to a shell in double quotes.
+IMPOSSIBLE = ',"$`\\\n'
 ELSEWHERE = "Name another folder with WEFT_DATA_FOLDER, or a server with --database-url."
 
 
@@ -73,9 +75,11 @@ def prepare(folder: Path) -> Account | None:
             f"{length} bytes with the socket's name, where {LONGEST_SOCKET_PATH} are possible.",
             hint=ELSEWHERE,
         )
-    if "," in os.fspath(folder):
-        # PostgreSQL's clients would take it for a list of hosts.
-        raise EmbeddedServerFailed(f"The data folder {folder} has a comma in its path.", hint=ELSEWHERE)
+    if impossible := [character for character in IMPOSSIBLE if character in os.fspath(folder)]:
+        raise EmbeddedServerFailed(
+            f"The data folder {folder} has {impossible[0]!r} in its path, which PostgreSQL's programs cannot take.",
+            hint=ELSEWHERE,
+        )
     try:
         _make_parents(folder)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -109,9 +113,7 @@ def refused(folder: Path, error: OSError) -> EmbeddedServerFailed:
         return EmbeddedServerFailed(
             f"The disk is full: nothing can be written to {folder}.", hint=f"Free some space. {ELSEWHERE}"
         )
-    return EmbeddedServerFailed(
-        f"The data folder {folder} cannot be used: {error.strerror or error}.", hint=ELSEWHERE
-    )
+    return EmbeddedServerFailed(f"The data folder {folder} cannot be used: {error.strerror or error}.", hint=ELSEWHERE)
 
 
 def failed(folder: Path, what: str, said: str) -> EmbeddedServerFailed:

@@ -238,8 +238,7 @@ class EmbeddedServer:
     def _start_once(self, tools: Tools, programs: Programs, patience: Patience) -> str:
         """Start the server and wait until it answers or has failed; what it said."""
         command: list[str | Path] = [tools.bin / "pg_ctl", "start", "--wait"]
-        # Named from within their folder, since pg_ctl hands the names to a shell without quoting them well.
-        command += ["--timeout", str(int(LIMIT_SECONDS)), "-D", self._data.name, "-l", self._log.name]
+        command += ["--timeout", str(int(LIMIT_SECONDS)), "-D", self._data, "-l", self._log]
         log_before = self._log.stat().st_size if self._log.exists() else 0
         with tempfile.TemporaryFile() as output:
             # pg_ctl looks ten times a second, and the server starts faster than that: we look ourselves, and

@@ -6,6 +6,7 @@ the folders of the usual system packages. The package is looked at, never import
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import re
@@ -67,21 +68,28 @@ def copy_package(tools: Tools, into: Path) -> Tools:
     if not target.exists():
         part = into / f"{target.name}.part"
         shutil.rmtree(part, ignore_errors=True)
-        # The programs find their libraries by a path relative to their own place, so the layout is kept.
-        install = Path(PACKAGE, "pginstall")
-        for name in ("bin", "lib", "share"):
-            shutil.copytree(tools.package / install / name, part / install / name, symlinks=True)
-        libraries = Path(f"{PACKAGE}.libs")
-        if (tools.package / libraries).is_dir():
-            shutil.copytree(tools.package / libraries, part / libraries, symlinks=True)
-        for folder in (part, *part.rglob("*")):
-            if not folder.is_symlink():
-                folder.chmod(folder.stat().st_mode | (0o055 if folder.is_dir() else 0o044))
+        try:
+            _copy(tools.package, part)
+        except shutil.Error as error:
+            shutil.rmtree(part, ignore_errors=True)
+            full = os.strerror(errno.ENOSPC) in str(error)
+            raise OSError(errno.ENOSPC if full else errno.EIO, str(error.args[0][0][2])) from error
         part.rename(target)
         for other in into.glob("tools-*"):
             if other != target:
                 shutil.rmtree(other, ignore_errors=True)
     return Tools(target / PACKAGE / "pginstall" / "bin", tools.version)
+
+
+def _copy(package: Path, part: Path) -> None:
+    """What the programs need, laid out as it was: they find their libraries by a path relative to their own."""
+    install = Path(PACKAGE, "pginstall")
+    for folder in (install / "bin", install / "lib", install / "share", Path(f"{PACKAGE}.libs")):
+        if (package / folder).is_dir():
+            shutil.copytree(package / folder, part / folder, symlinks=True)
+    for path in (part, *part.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
 
 
 def _of_setting(setting: Path) -> Tools:
@@ -109,9 +117,7 @@ def _of_package() -> Tools | None:
 def _of_system() -> Tools | None:
     on_path = shutil.which("pg_ctl")
     folders = [Path(on_path).resolve().parent] if on_path else []
-    installed = [
-        folder for pattern in SYSTEM_FOLDERS for folder in Path("/").glob(pattern[1:]) if _complete(folder)
-    ]
+    installed = [folder for pattern in SYSTEM_FOLDERS for folder in Path("/").glob(pattern[1:]) if _complete(folder)]
     for folder in folders + sorted(installed, key=_number, reverse=True):
         if _complete(folder):
             tools = Tools(folder, _ask_version(folder))

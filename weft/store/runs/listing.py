@@ -21,12 +21,16 @@ LIVE_STATUSES = frozenset({"queued", "running"})
 
 
 class ProjectRow(NamedTuple):
+    """A project: the store's number for it, the id that names it everywhere, and what people call it."""
+
     id: int
     key: str
     name: str
 
 
 class RunKey(NamedTuple):
+    """What names a run in the store."""
+
     project: int
     run: UUID
 
@@ -141,6 +145,7 @@ async def journal_page(conn: Connection, key: RunKey, after: int, limit: int) ->
 
 
 async def aftermath_page(conn: Connection, key: RunKey, after: int) -> list[Late]:
+    """What came after the run's end, beyond the given number."""
     return [Late(*row) for row in await conn.fetch(_queries.aftermath_page, *key, after)]
 
 

@@ -41,6 +41,8 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
+    """A run that is ours from now on, under this lease number; `program` is its program's hash."""
+
     project: int
     run: UUID
     lease: int
