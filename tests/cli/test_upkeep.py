@@ -58,7 +58,8 @@ def test_fault_b47_five_thousand_ended_runs_go_in_batches_and_fifty_waiting_ones
         weft,
         f"CREATE TEMP TABLE template AS SELECT '{run}'::uuid AS id",
         "CREATE TEMP TABLE copies AS SELECT weft_uuid_at("
-        "(extract(epoch FROM now() - interval '1 day') * 1000000)::bigint + n, substr(replace(gen_random_uuid()::text, '-', ''), 17)) AS id FROM generate_series(1, 5000) AS n",
+        "(extract(epoch FROM now() - interval '1 day') * 1000000)::bigint + n,"
+        " substr(replace(gen_random_uuid()::text, '-', ''), 17)) AS id FROM generate_series(1, 5000) AS n",
         """INSERT INTO scopes (project, id, depth, ended_at, ended_by)
            SELECT s.project, c.id, 0, now() - interval '1 hour', c.id FROM copies c, scopes s, template t
            WHERE s.id = t.id""",
