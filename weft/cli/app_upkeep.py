@@ -24,14 +24,19 @@ def clean(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """Delete runs that ended long ago, with all that belongs to them. A run that lives or waits is never deleted."""
+    """Delete runs that ended long ago.
+
+    All that belongs to them goes with them. A run that lives or waits is never deleted.
+    """
     from weft.cli.commands import upkeep as command
 
     return drive(command.clean(keep_days, command.Scope(project, every), dry_run, json, database_url))
 
 
 def doctor(json: Json = False, database_url: Url = None) -> int:
-    """Check the rules that always hold on the database; each row that breaks one is named, with what to do.
+    """Check the rules that always hold on the database.
+
+    Each row that breaks one is named, with what to do.
 
     Reads every event there is, and changes nothing. Exits 1 when it found something.
     """
@@ -46,7 +51,10 @@ def test_node(
         list[str] | None, typer.Argument(metavar="[-- PYTEST...]", help="Handed on to pytest.")
     ] = None,
 ) -> int:
-    """Run a node's own tests with pytest: `test_<file>.py` beside it, or in the project's `tests`."""
+    """Run a node's own tests with pytest.
+
+    They are `test_<file>.py` beside it, or in the project's `tests`.
+    """
     from weft.cli.commands import node_tests as command
 
     return command.test_node(name, arguments or [])

@@ -14,7 +14,7 @@ def forms(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """List the forms that wait for a person, the longest waiting first."""
+    """List the forms that wait for a person, the oldest first."""
     from weft.cli.commands import answering as command
 
     return drive(command.forms(project, limit, json, database_url))
@@ -54,7 +54,10 @@ def wake(
 
 
 def why(run: RunId, json: Json = False, database_url: Url = None) -> int:
-    """Say what a run waits for, since when, what will wake it, who could run it, and what a stop would do."""
+    """Say what a run waits for.
+
+    Since when, what will wake it, who could run it, and what a stop would do.
+    """
     from weft.cli.commands import why as command
 
     return drive(command.why_run(run, json, database_url))
