@@ -76,6 +76,7 @@ class Worker:
         self.listeners: list[Callable[[UUID, Sequence[Event]], None]] = []
         self.told_parked: list[Callable[[Fence, int], None]] = []
         self.clock_ahead = timedelta()
+        self.broken = False
         self._projects = {project.number: project for project in projects}
         self.writer = JournalWriter(database, worker, self.executions, self.tell_ended)
         self.starter = Starter(database, worker)
@@ -379,7 +380,8 @@ class Worker:
         bodies = [task for execution in self.executions.values() for task in execution.bodies.values()]
         if bodies:
             await asyncio.wait(bodies, timeout=self.settings.grace.total_seconds())
-        with anyio.move_on_after(self.settings.grace.total_seconds()):
+        # Where a loop has broken nothing more is written, so there is nothing to wait for.
+        with anyio.move_on_after(0 if self.broken else self.settings.grace.total_seconds()):
             await self.writer.flushed()
             # Bodies of stopped runs may still be cleaning up, and what they say of it is still to be saved.
             while self._behind:
@@ -462,6 +464,7 @@ async def _driving(worker: Worker) -> AsyncIterator[None]:
     def over(loops: asyncio.Task[None]) -> None:
         # Looked at here, since what the block raises is told before what broke a loop.
         if loops.cancelled() or loops.exception():
+            worker.broken = True
             block.cancel()
 
     loops.add_done_callback(over)
