@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 from tests.engine.scene import Scene
+from weft.store.runs import workers
 
 
 async def take_over(scene: Scene, run: UUID) -> None:
@@ -208,3 +210,15 @@ async def test_fault_b80_all_json_values_are_values_and_null_is_not_nothing(scen
     assert emitted == {"l": [], "z": 0, "s": "", "f": False}
     assert await scene.kinds(run, "nothing") == ["node_skipped"]
     assert "node_completed" in await scene.kinds(run, "l")
+
+
+async def test_a_run_that_its_own_process_lost_is_taken_back_by_it(scene: Scene) -> None:
+    """A process that was held up for longer than its lease: another one gave it up as dead, and nobody else claims."""
+    async with scene.worker(lease=timedelta(seconds=2), renew=timedelta(seconds=0.3)) as worker:
+        run = await worker.start(scene.project, scene.program("a = Sleep { value: 1  seconds: 1.5 }"))
+        await scene.until_started(run, "a")
+        async with scene.database.connection() as connection:
+            assert await workers.release_dead(connection, [worker.id]) == [(scene.project, run, worker.id)]
+        assert (await worker.ended(run, scene.project)).status == "completed"
+    assert (await scene.kinds(run, "a")).count("node_resumed") == 1
+    assert (await scene.status(run)).lease == 2

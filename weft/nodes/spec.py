@@ -24,6 +24,7 @@ from weft.lang.metadata import (
     PortsFromConfig,
     PortTemplate,
     Retry,
+    Rule,
 )
 from weft.lang.types import Type
 from weft.lang.values import misfit, outside
@@ -39,6 +40,7 @@ TO_COME = (
     *("live_connection", "answers_caller", "called_from_outside"),
 )
 """What a class will be able to say. Until then it is refused, since a node that counts on it would be let down."""
+SWITCHES = ("pure", "rerun", "hidden", "created_outputs", "cast_ports")
 _PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 LONGEST_WAIT: Final = timedelta(days=366)
@@ -114,6 +116,14 @@ class _Reader:
         for name in TO_COME:
             if hasattr(self.node, name) and not callable(getattr(self.node, name)):
                 self.fail(f"{self.name} sets {name}, which is not supported yet", part=(name,), hint="leave it out")
+        for name in SWITCHES:
+            if not isinstance(getattr(self.node, name), bool):
+                self.fail(f"{name} is True or False, not {getattr(self.node, name)!r}", part=(name,))
+        if not isinstance(self.node.label, str | None):
+            self.fail(f"label is a text, not {self.node.label!r}", part=("label",))
+        rules = self.node.validate
+        if not isinstance(rules, list | tuple) or not all(isinstance(each, Rule) for each in rules):
+            self.fail(f"validate is a list of Rule, not {rules!r}", part=("validate",))
         if self.node.run is Node.run:
             self.fail(f"{self.name} has no body", hint="write `async def run(self, ctx)`")
         if not inspect.iscoroutinefunction(self.node.run):

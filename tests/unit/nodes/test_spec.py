@@ -252,3 +252,17 @@ def test_types_that_stand_for_numbers() -> None:
             c: int | float
 
     assert {port.type for port in spec_of(Numbers).inputs} == {NUMBER}
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "told"),
+    [
+        ("label", 5, "label is a text, not 5"),
+        ("pure", "maybe", "pure is True or False, not 'maybe'"),
+        ("rerun", None, "rerun is True or False, not None"),
+        ("validate", [7], "validate is a list of Rule, not [7]"),
+    ],
+)
+def test_a_flag_of_another_type_is_refused(flag: str, value: Any, told: str) -> None:
+    flagged = type("Flagged", (_Base,), {"__doc__": "A node.", flag: value})
+    assert told in str(refused(flagged))
