@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.bench import compiling, cost, limits, runs, starting, stopping
-from tests.bench.scene import Scene, scene
+from tests.bench import compiling, cost, limits, parking, recovering, runs, starting, stopping
+from tests.bench.scene import PARKED, Scene, scene
 from weft.store.embedded import embedded_server
 
 Figures = dict[str, float]
@@ -24,6 +24,11 @@ SCENARIOS: dict[str, Callable[[Scene], Awaitable[Figures]]] = {
     "chain10_alone": runs.chain10_alone,
     "fanout100": runs.fanout100,
     "stop": stopping.stop,
+    "park": parking.park,
+    "stop_parked": parking.stop_parked,
+    "wake": parking.wake,
+    "idle": parking.idle,
+    "recover": recovering.recover,
     "cost": cost.cost,
     "compile": compiling.compile_programs,
     "cold": starting.cold,
@@ -42,6 +47,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parked", type=int, default=PARKED, help="how many runs `park` parks; `idle` ten times that")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.scenarios if name not in SCENARIOS]
     if unknown:
@@ -54,7 +60,7 @@ async def main() -> None:
             for name in chosen.scenarios or SCENARIOS:
                 rounds = []
                 for _ in range(chosen.rounds):
-                    async with scene(dsn) as ready:
+                    async with scene(dsn, parked=chosen.parked) as ready:
                         rounds.append(await SCENARIOS[name](ready))
                 say(name, limits.with_ratios(median_of(rounds), machine))
 

@@ -20,6 +20,7 @@ from weft.store.migrate import migrate
 from weft.store.pool import Database
 
 NODES = Path(__file__).parent / "nodes"
+PARKED = 20_000
 
 
 class NoFiles:
@@ -34,6 +35,7 @@ class Scene:
     key: str
     project: int
     registry: Registry
+    parked: int = PARKED
 
     def program(self, text: str) -> Program:
         compiled = compile_source(Source("bench.weft", text), self.registry, NoFiles())
@@ -50,7 +52,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(dsn: str, key: str | None = None) -> AsyncIterator[Scene]:
+async def scene(dsn: str, key: str | None = None, *, parked: int = PARKED) -> AsyncIterator[Scene]:
     """A new project, or the one of a key that another process has made."""
     key = key or f"bench-{uuid4().hex[:8]}"
     database = await Database.open(dsn)
@@ -58,6 +60,6 @@ async def scene(dsn: str, key: str | None = None) -> AsyncIterator[Scene]:
         async with database.connection() as connection:
             await migrate(connection)
             project = await projects.ensure(connection, key, "bench")
-        yield Scene(dsn, database, key, project, Registry.load([NODES]))
+        yield Scene(dsn, database, key, project, Registry.load([NODES]), parked)
     finally:
         await database.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.weft_process import ROOT, Weft, environment
+from tests.cli.weft_process import ROOT, Weft, environment, until
 
 EXAMPLES = ROOT / "examples"
 
@@ -20,11 +20,11 @@ def weft(database_url: str) -> Weft:
     return Weft(database_url, ROOT)
 
 
-def python(folder: Path, url: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+def python(folder: Path, url: str | None, *arguments: str, **surroundings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=environment(url),
+        env=environment(url, **surroundings),
         capture_output=True,
         text=True,
         timeout=110,
@@ -51,12 +51,38 @@ def test_custom_node(weft: Weft) -> None:
     assert row["tags"] == ["user_7"]
 
 
-def test_custom_nodes_own_tests_pass() -> None:
+@pytest.mark.parametrize(("example", "tests"), [("custom-node", 4), ("approval", 5), ("three-day-wait", 2)])
+def test_their_own_tests_pass(example: str, tests: int, server_folder: Path) -> None:
     installed = any(each.value == "weft.testing.plugin" for each in entry_points(group="pytest11"))
     plugin = () if installed else ("-p", "weft.testing.plugin")
-    ran = python(EXAMPLES / "custom-node", None, "-m", "pytest", "-q", *plugin)
+    # What tests whole programs starts the embedded server; here not the one of whoever runs this.
+    ran = python(EXAMPLES / example, None, "-m", "pytest", "-q", *plugin, WEFT_DATA_FOLDER=str(server_folder))
     assert ran.returncode == 0, ran.stdout
-    assert " passed" in ran.stdout
+    assert f"{tests} passed" in ran.stdout
+    assert server_folder.exists() and (example == "custom-node" or any(server_folder.iterdir()))
+
+
+def test_approval_as_the_readme_tells_it(weft: Weft) -> None:
+    """A run that nobody is there to answer, its form, an answer, and a worker that goes on with it."""
+    parked = weft("run", "examples/approval")
+    assert parked.status == 6
+    assert "first waits for the form “An answer to a customer”: weft answer" in parked.stderr
+    [form] = weft("forms", "--json").ok().values
+    assert "waits for the form" in weft("why", form["run"]).ok().stdout
+    weft("answer", form["run"], "verdict=approve", "answer=Gladly.").ok()
+    with weft.started("worker", "--project", "examples/approval"):
+        until(lambda: weft.status(form["run"]) == "completed")
+    assert "Gladly." in weft("logs", form["run"]).ok().stdout
+
+
+def test_three_day_wait_as_the_readme_tells_it(weft: Weft) -> None:
+    run = weft("run", "examples/three-day-wait", "--detach").ok().stdout.strip()
+    with weft.started("worker", "--project", "examples/three-day-wait"):
+        until(lambda: weft.status(run) == "waiting")
+        assert "delivered waits for a timer" in weft("why", run).ok().stdout
+        weft("wake", run, "delivered").ok()
+        until(lambda: weft.status(run) == "completed")
+    assert "Dear Ada, is everything as you wished?" in weft("logs", run).ok().stdout
 
 
 def test_the_newest_of_three_messages_wins(weft: Weft) -> None:

@@ -29,7 +29,7 @@ from weft.nodes.registry import Registry
 from weft.nodes.spec import spec_of
 from weft.service.compiling import ProjectFiles, child_program
 from weft.service.projects import NODES_FOLDER, LoadedProject
-from weft.settings import EngineSettings, Project
+from weft.settings import EngineSettings, Project, load_settings
 from weft.store import projects, scratch
 from weft.store.embedded import EmbeddedServer
 from weft.store.pool import Database
@@ -114,8 +114,9 @@ async def _in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T
 
 @cache
 def _embedded() -> str:
-    """The embedded server, kept as long as this process lives."""
-    server = EmbeddedServer()
+    """The embedded server that the settings name, kept as long as this process lives."""
+    settings = load_settings()
+    server = EmbeddedServer(settings.data_folder, tools=settings.postgres_tools)
     server.attach()
     atexit.register(server.leave)
     return server.dsn

@@ -1,9 +1,10 @@
 """Nodes of the bench: as little work as a node can do, with the full price of an effect."""
 
 import asyncio
+import os
 import time
 
-from weft import ExecutionContext, Node, NodeOutput
+from weft import ExecutionContext, Form, Node, NodeOutput, forms
 
 
 class Step(Node):
@@ -49,3 +50,49 @@ class Hang(Node):
 
 
 stopped_at: list[float] = []
+
+
+class Asks(Node):
+    """Ask a person, so many times one after the other."""
+
+    class Inputs:
+        value: int = 0
+        times: int = 1
+
+    class Outputs:
+        value: int
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        for _ in range(ctx.inputs.get("times", int)):
+            await ctx.await_signal(Form("Go on?", [forms.text_input("note")]))
+        await ctx.pulse_downstream(NodeOutput(value=ctx.inputs.get("value", int)))
+
+
+class Chatters(Node):
+    """Make the journal long."""
+
+    class Inputs:
+        lines: int
+
+    class Outputs:
+        value: int
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        for at in range(ctx.inputs.get("lines", int)):
+            await ctx.log("info", f"line {at}")
+        await ctx.pulse_downstream(NodeOutput(value=1))
+
+
+class Holds(Node):
+    """Stay until the process is killed; in a process that is not to hold it, hand the number on."""
+
+    class Inputs:
+        value: int
+
+    class Outputs:
+        value: int
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        if "BENCH_HOLDS" in os.environ:
+            await asyncio.Event().wait()
+        await ctx.pulse_downstream(NodeOutput(value=ctx.inputs.get("value", int)))
