@@ -1,5 +1,6 @@
 # make demo    install weft into .venv and see the newest of three messages win
 # make test    install what the tests need and run them
+# make soak    try what takes long in full: every point of every fault, every order of two runs; an hour or more
 # make coverage    the same, and which lines and branches of weft no test goes through
 # make lint types contracts    the other checks; make clean    remove what was made
 #
@@ -27,6 +28,11 @@ coverage: $(VENV)/installed-for-tests
 	@$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
+
+SOAK := tests/engine/faults tests/store/test_steering_model.py tests/store/test_state_machine.py
+
+soak: $(VENV)/installed-for-tests
+	@$(BIN)/python -m pytest -n $(WORKERS) --soak --rounds 1000 --timeout 14400 $(SOAK)
 
 lint: $(VENV)/installed-for-tests
 	@$(BIN)/python -m ruff check .

@@ -11,6 +11,7 @@
     server_folder         an empty folder for a server that the test starts itself; stopped afterwards
 
     rounds                how often a race is run: `--rounds`; `ran` puts into the summary how often it really was
+    soak                  whether everything is to be tried that takes long: `--soak`
 
 The servers are weft's own embedded ones in temporary folders. A test run that was killed leaves its server
 behind; the next run stops it. `--postgres FOLDER` runs them with the programs of another PostgreSQL, such as
@@ -43,6 +44,7 @@ ROUNDS = 100
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=ROUNDS, help=f"rounds of each race (default {ROUNDS})")
+    parser.addoption("--soak", action="store_true", help="try every point of every fault, however long it takes")
     parser.addoption(
         "--postgres", type=Path, metavar="FOLDER", help="the programs of another PostgreSQL than weft's own"
     )
@@ -209,6 +211,11 @@ def durable_database_url(_durable_server: Databases) -> Iterator[str]:
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--rounds"))
+
+
+@pytest.fixture
+def soak(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--soak"))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,16 +23,22 @@ from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 SOCKET = ".s.PGSQL.5432"
 CHUNK = 64 * 1024
+READY = b"Z\0\0\0\5"
+"""With which the server ends an answer; one byte follows."""
 
 
 @dataclass(eq=False)
-class _Link:
-    """One connection: the client's side and the server's."""
+class Link:
+    """One connection: the client's side and the server's. `bound` is the text of the statement that comes next.
+
+    Once `answered` is set, the next whole answer is lost: it is called in its place, and the connection breaks."""
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
     name: str
     prepared: dict[bytes, bytes] = field(default_factory=dict)
+    bound: bytes = b""
+    answered: Callable[[], None] | None = None
 
     def cut(self) -> None:
         for side in (self.client, self.server):
@@ -41,12 +47,14 @@ class _Link:
 
 @dataclass
 class Network:
-    """`longest_delay` is in seconds: each message waits a random part of it, in either direction."""
+    """`longest_delay` is in seconds: each message waits a random part of it, in either direction. `passing` is called
+    with each statement before it is passed on, by its connection and its text."""
 
     url: str
     longest_delay: float = 0
+    passing: Callable[[Link, str], None] = lambda _link, _text: None
     choose: random.Random = field(default_factory=random.Random)
-    _links: set[_Link] = field(default_factory=set)
+    _links: set[Link] = field(default_factory=set)
     _slow: dict[str, float] = field(default_factory=dict)
     _held: dict[str, asyncio.Event] = field(default_factory=dict)
     _traps: dict[str, tuple[bytes, asyncio.Event]] = field(default_factory=dict)
@@ -134,7 +142,7 @@ class Network:
         if name in self._refused:
             return
         from_server, to_server = await asyncio.open_unix_connection(real)
-        link = _Link(writer, to_server, name)
+        link = Link(writer, to_server, name)
         self._links.add(link)
         try:
             to_server.write(hello)
@@ -150,34 +158,42 @@ class Network:
             self._links.discard(link)
             link.cut()
 
-    async def _requests(self, reader: asyncio.StreamReader, link: _Link) -> None:
+    async def _requests(self, reader: asyncio.StreamReader, link: Link) -> None:
         while True:
             head = await reader.readexactly(5)
             rest = await reader.readexactly(int.from_bytes(head[1:]) - 4)
             if head[:1] in (b"E", b"Q"):
                 self._counted[link.name] += 1
+                text = link.bound if head[:1] == b"E" else rest.rstrip(b"\0")
+                self.passing(link, text.decode())
             elif head[:1] == b"P":
                 statement, query, *_ = rest.split(b"\0", 2)
                 link.prepared[statement] = query
             elif head[:1] == b"B":
-                self._spring(link, rest.split(b"\0", 2)[1])
+                statement = rest.split(b"\0", 2)[1]
+                link.bound = link.prepared.get(statement, b"")
+                self._spring(link, statement)
             await self._dawdle()
             link.server.write(head + rest)
 
-    def _spring(self, link: _Link, statement: bytes) -> None:
+    def _spring(self, link: Link, statement: bytes) -> None:
         words, sprung = self._traps.get(link.name, (b"", None))
         if sprung is not None and words in link.prepared.get(statement, b""):
             del self._traps[link.name]
             self.hold(link.name)
             sprung.set()
 
-    async def _answers(self, reader: asyncio.StreamReader, link: _Link) -> None:
+    async def _answers(self, reader: asyncio.StreamReader, link: Link) -> None:
         while data := await reader.read(CHUNK):
             await self._dawdle()
             await asyncio.sleep(self._slow.get(link.name, 0))
             while held := self._held.get(link.name):
                 await held.wait()
-            link.client.write(data)
+            if link.answered is None:
+                link.client.write(data)
+            elif data[-6:-1] == READY:
+                link.answered()
+                link.cut()
 
     async def _dawdle(self) -> None:
         if self.longest_delay:
