@@ -59,8 +59,9 @@ async def test_timers_due_at_one_instant_fire_once_each(
 ) -> None:
     scene, timers = ten_workers, min(20 * rounds, MOST_TIMERS)
     async with scene.database.connection() as connection:
-        due = await waits.now(connection) + timedelta(seconds=10 + timers / 200)
-    runs = await scene.queue(f'a = WaitUntil {{ until: "{instant_text(due)}" }}\nb = Debug {{ data: a.wokeAt }}', timers)
+        due = await waits.now(connection) + timedelta(seconds=5 + timers / 250)
+    text = f'a = WaitUntil {{ until: "{instant_text(due)}" }}\nb = Debug {{ data: a.wokeAt }}'
+    runs = await scene.queue(text, timers)
     while await count(scene, "waiting") < timers:
         await asyncio.sleep(0.1)
     async with scene.database.connection() as connection:

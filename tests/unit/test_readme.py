@@ -49,12 +49,12 @@ def test_its_programs_compile(program: str) -> None:
     assert compiled.diagnostics == []
 
 
-def test_its_nodes_load_and_its_test_passes(tmp_path: Path) -> None:
+def test_its_nodes_load_and_its_tests_pass(tmp_path: Path, server_folder: Path) -> None:
     """In the project that `weft new` makes, as its reader has it."""
     shop = tmp_path / "shop"
     new(str(shop), json=False)
-    discount, shout, test = blocks("python")
-    for name, text in {"nodes/discount.py": discount, "nodes/shout.py": shout, "tests/test_nodes.py": test}.items():
+    names = ("nodes/discount.py", "nodes/shout.py", "tests/test_nodes.py", "tests/test_program.py")
+    for name, text in zip(names, blocks("python"), strict=True):
         (shop / name).write_text(text, "utf-8")
 
     registry = Registry.load([shop / "nodes"])
@@ -66,13 +66,13 @@ def test_its_nodes_load_and_its_test_passes(tmp_path: Path) -> None:
     ran = subprocess.run(
         [Path(sys.executable).parent / "pytest", "-q", *plugin],
         cwd=shop,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "WEFT_DATA_FOLDER": str(server_folder)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "3 passed" in ran.stdout, "with the one that was there"
+    assert "4 passed" in ran.stdout, "with the one that was there"
 
 
 def test_its_table_of_nodes_has_them_all_and_no_other() -> None:

@@ -59,6 +59,8 @@ class Stage:
 
     async def advance(self, span: timedelta) -> None:
         """Let this much time pass. What is due meanwhile happens in its order, each at its own time."""
+        # What was just started begins to wait first: its time counts from before this.
+        await self.settle()
         until = await self.now() + span
         while True:
             await self.settle()

@@ -54,6 +54,13 @@ async def test_three_days_in_a_second(server: str) -> None:
         assert time.monotonic() - real < 10
 
 
+async def test_all_of_a_wait_passes_for_a_run_that_was_only_just_started(server: str) -> None:
+    async with program("nap = Wait { seconds: 86400 }", server=server) as stage:
+        run = await stage.start()
+        await stage.advance(DAY)
+        assert await run.settle() == "completed"
+
+
 async def test_an_answer_sends_the_run_on(approval: Stage) -> None:
     run = await approval.start()
     (form,) = await run.waits()
