@@ -1,9 +1,9 @@
 """The points at which a fault may strike, and how a process finds out that it is at one.
 
-Two kinds, both found by a first run that nothing happens to: each suspension of a coroutine of the engine (an await that
-really waits), just after it has let go and just before it goes on; and each statement on its way to the database, before
-it is passed on and after the answer has been given. Nothing in weft knows of this: awaits are seen by a task factory,
-statements by the network that they go through.
+Two kinds, both found by a first run that nothing happens to: each suspension of a coroutine of the engine (an await
+that really waits), just after it has let go and just before it goes on; and each statement on its way to the database,
+before it is passed on and after the answer has been given. Nothing in weft knows of this: awaits are seen by a task
+factory, statements by the network that they go through.
 """
 
 from __future__ import annotations

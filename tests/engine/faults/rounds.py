@@ -1,7 +1,8 @@
-"""One round: two runs, a worker in a process of its own, and a fault at one point of it; then what must hold all the same.
+"""One round: two runs, a worker in a process of its own, a fault at one point of it, and what must hold all the same.
 
-The elder run waits until the newer one stops it. A person answers every form of the newer one as soon as it stands. What
-others do (the person, a second worker that takes over) goes to the database directly; only the victim's way can break.
+The elder run waits until the newer one stops it. A person answers every form of the newer one as soon as it stands.
+What others do (the person, a second worker that takes over) goes to the database directly; only the victim's way can
+break.
 """
 
 from __future__ import annotations
@@ -256,7 +257,8 @@ class Round:
         once = ("first", "saved-one", "saved-two", "right", "asks-first", "asks-second", "last")
         expected = {f"{run}/{name}": 1 for name in once} | {f"{below}/begin": 1, f"{below}/end": 1}
         expected[f"{run}/again-flaky"] = 1 + REFUSALS
-        had = {effect: count for effect, count in self.outside.visits.items() if effect.startswith((str(run), str(below)))}
+        ours = (str(run), str(below))
+        had = {effect: count for effect, count in self.outside.visits.items() if effect.startswith(ours)}
         assert had.keys() == expected.keys()
         crashes = 1 if self.fault in CRASHES and self.struck else 0
         for effect, least in expected.items():

@@ -25,7 +25,7 @@ from weft.store.migrate import migrate
 SIDE_BY_SIDE = 3
 """Rounds at a time, each in a database of its own: most of a round is waiting."""
 
-FEW = {"kill": 18, "freeze": 9, "cut": 18, "unknown": 18, "restart": 3}
+FEW = {"kill": 12, "freeze": 6, "cut": 12, "unknown": 12, "restart": 2}
 """How many points are tried where not all are."""
 
 
@@ -81,7 +81,7 @@ async def play_all(
         for url in urls:
             group.create_task(play(url))
     # How far a worker comes in a given time differs from run to run, so some points are not come to.
-    assert struck > len(points) * 0.6, f"only {struck} of {len(points)} points were come to"
+    assert struck > len(points) * 0.5, f"only {struck} of {len(points)} points were come to"
     ran(f"{struck} of {len(points)} points")
 
 
