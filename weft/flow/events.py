@@ -15,8 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, get_args
 
+from weft.flow.texts import (
+    execution_tagged,
+    of_run,
+    placed,
+    port_closed,
+    port_emitted,
+    run_output,
+    suspension_registered,
+    suspension_resolved,
+    with_parts,
+)
 from weft.flow.texts import firing_text as firing_text
-from weft.flow.texts import of_run, place, placed, quoted, rest, to_json, with_parts
+from weft.flow.texts import to_json as to_json
 from weft.lang.graph import MISSING
 
 Frames = tuple[int | str, ...]
@@ -282,47 +293,9 @@ CLASSES: Final[dict[str, type[Event]]] = {cls.kind: cls for cls in get_args(Even
 """Each kind's class, in the order of a run's life."""
 
 
-# --- to JSON ----------------------------------------------------------------------------------------------
-
-
 def encode(event: Event) -> str:
     """The event as a compact JSON object, `kind` first, empty frames and absent parts left out."""
     return _ENCODERS[type(event)](event)
-
-
-def _port_emitted(event: PortEmitted) -> str:
-    text = event.text
-    if text is None:
-        text = to_json(event.value)
-    return f'{place(event)},"call":{event.call},"port":{quoted(event.port)},"value":{text}}}'
-
-
-def _port_closed(event: PortClosed) -> str:
-    return f'{place(event)},"call":{event.call},"port":{quoted(event.port)}}}'
-
-
-def _run_output(event: RunOutput) -> str:
-    value = "" if event.value is MISSING else f',"value":{to_json(event.value)}'
-    return f"{place(event)}{rest(event, 'call', 'name')}{value}{rest(event, 'error')}}}"
-
-
-def _execution_tagged(event: ExecutionTagged) -> str:
-    if event.node is None:
-        return f'{{"kind":"{event.kind}","tags":{to_json(event.tags)}}}'
-    return f'{place(event)},"tags":{to_json(event.tags)}}}'
-
-
-def _suspension_registered(event: SuspensionRegistered) -> str:
-    mode = "" if event.mode == "first" else f',"mode":{quoted(event.mode)}'
-    return f"{place(event)}{rest(event, 'call', 'waits')}{mode}}}"
-
-
-def _suspension_resolved(event: SuspensionResolved) -> str:
-    value = "" if event.value is MISSING else f',"value":{to_json(event.value)}'
-    if event.text is not None:
-        value = f',"value":{event.text}'
-    flags = "".join(f',"{name}":true' for name in ("timed_out", "skipped") if getattr(event, name))
-    return f"{place(event)}{rest(event, 'call', 'token')}{value}{rest(event, 'by')}{flags}}}"
 
 
 _ENCODERS: Final[dict[type[Event], Callable[[Any], str]]] = {
@@ -330,18 +303,18 @@ _ENCODERS: Final[dict[type[Event], Callable[[Any], str]]] = {
     NodeKicked: placed,
     NodeStarted: placed,
     NodeResumed: with_parts("token"),
-    PortEmitted: _port_emitted,
-    PortClosed: _port_closed,
-    RunOutput: _run_output,
-    SuspensionRegistered: _suspension_registered,
+    PortEmitted: port_emitted,
+    PortClosed: port_closed,
+    RunOutput: run_output,
+    SuspensionRegistered: suspension_registered,
     NodeSuspended: with_parts("token"),
-    SuspensionResolved: _suspension_resolved,
+    SuspensionResolved: suspension_resolved,
     NodeRetryScheduled: with_parts("attempt", "token", "due", "error"),
     NodeCompleted: placed,
     NodeFailed: with_parts("error"),
     NodeSkipped: with_parts("reason"),
     NodeCancelled: with_parts("reason", "cause"),
-    ExecutionTagged: _execution_tagged,
+    ExecutionTagged: execution_tagged,
     LogLine: with_parts("level", "text"),
     CostReported: with_parts("service", "amount"),
     ExecutionCompleted: of_run(),
@@ -349,8 +322,6 @@ _ENCODERS: Final[dict[type[Event], Callable[[Any], str]]] = {
     ExecutionCancelled: of_run("reason", "cause"),
 }
 
-
-# --- from JSON --------------------------------------------------------------------------------------------
 
 _ROOTED: Final = frozenset(name for name, cls in CLASSES.items() if "frames" in cls.__dataclass_fields__)
 

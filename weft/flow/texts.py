@@ -1,6 +1,6 @@
-"""How an event is put together as JSON text: what the encoders in `events.py` share.
+"""Events as JSON text: how the parts of one are written.
 
-Knows that an event has a kind and parts; which kinds and parts there are is not here.
+Which kinds there are and which parts they have is in `events.py`; here an event is whatever has the parts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, Final
+
+from weft.lang.graph import MISSING
 
 to_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 """The compact JSON text of a value. ValueError for NaN and infinities, TypeError for what is not JSON."""
@@ -47,3 +49,41 @@ def with_parts(*names: str) -> Callable[[Any], str]:
 
 def of_run(*names: str) -> Callable[[Any], str]:
     return lambda event: f'{{"kind":"{event.kind}"{rest(event, *names)}}}'
+
+
+# --- the kinds that need more than their parts in order ---------------------------------------------------
+
+
+def port_emitted(event: Any) -> str:
+    text = event.text
+    if text is None:
+        text = to_json(event.value)
+    return f'{place(event)},"call":{event.call},"port":{quoted(event.port)},"value":{text}}}'
+
+
+def port_closed(event: Any) -> str:
+    return f'{place(event)},"call":{event.call},"port":{quoted(event.port)}}}'
+
+
+def run_output(event: Any) -> str:
+    value = "" if event.value is MISSING else f',"value":{to_json(event.value)}'
+    return f"{place(event)}{rest(event, 'call', 'name')}{value}{rest(event, 'error')}}}"
+
+
+def execution_tagged(event: Any) -> str:
+    if event.node is None:
+        return f'{{"kind":"{event.kind}","tags":{to_json(event.tags)}}}'
+    return f'{place(event)},"tags":{to_json(event.tags)}}}'
+
+
+def suspension_registered(event: Any) -> str:
+    mode = "" if event.mode == "first" else f',"mode":{quoted(event.mode)}'
+    return f"{place(event)}{rest(event, 'call', 'waits')}{mode}}}"
+
+
+def suspension_resolved(event: Any) -> str:
+    value = "" if event.value is MISSING else f',"value":{to_json(event.value)}'
+    if event.text is not None:
+        value = f',"value":{event.text}'
+    flags = "".join(f',"{name}":true' for name in ("timed_out", "skipped") if getattr(event, name))
+    return f"{place(event)}{rest(event, 'call', 'token')}{value}{rest(event, 'by')}{flags}}}"

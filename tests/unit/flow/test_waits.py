@@ -371,6 +371,20 @@ def test_a_restored_run_goes_on_waiting_for_all_parts_and_through_its_rests():
     assert quiet(run).status("b") == "completed"
 
 
+def test_a_restored_body_finds_its_lines_and_its_early_ends_and_a_cancel_its_reason():
+    run = begin(program(node("b"), node("a")), bodies={"a": [("log", "one"), ("log", "two"), *ASKS], "b": ASKS})
+    while run.events[-1].kind != "log_line":
+        run.steps()[0]()
+    answer(run, "a", "early")
+    run.apply(ev.NodeCancelled("b", (), "stopped"))
+    run.state = restored(run)
+    assert run.state.firings["b", ()].reason == "stopped"
+    assert run.state.firings["a", ()].logged == 1
+    quiet(run)
+    assert kinds(run, "a").count("log_line") == 2
+    assert emitted(run, "a") == ["answered", ["early"]]
+
+
 def test_a_restored_run_knows_who_is_stuck_and_what_failed():
     of = program(
         *(node("a"), node("bad"), node("c", "x!", "y!", "z"), node("d", "x!")),
