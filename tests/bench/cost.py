@@ -30,17 +30,20 @@ async def cost(scene: Scene) -> dict[str, float]:
 
 
 async def _difference(scene: Scene, worker: Worker, work: Callable[[], Any]) -> dict[str, float]:
+    """What the work cost, without the commits that an idle worker makes by itself while the counters settle."""
+    start = await _counters(scene)
     before = await _counters(scene)
     await work()
     after = await _counters(scene)
-    return {name: after[name] - before[name] for name in before}
+    cost = {name: after[name] - before[name] for name in before}
+    cost["commits"] -= before["commits"] - start["commits"]
+    return cost
 
 
 async def _counters(scene: Scene) -> dict[str, float]:
     # An idle session reports what it did within ten seconds; asking earlier misses the last of it.
     await asyncio.sleep(10.5)
     async with scene.database.connection() as connection:
-        await connection.execute("CHECKPOINT")
         row = await connection.fetchrow(
             "SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()) AS commits, "
             "(pg_current_wal_lsn() - '0/0')::bigint AS wal, (SELECT count(*) FROM journal) AS journal"
