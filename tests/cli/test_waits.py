@@ -6,8 +6,10 @@ import json
 import signal
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.cli.weft_process import Done, Weft, said, until
@@ -275,3 +277,18 @@ def test_waiting_runs_are_listed_and_followed(weft: Weft):
     assert "ask waits for the form “Approve the draft”: weft answer" in done.stderr
     line = next(each for each in weft("events", run).stdout.splitlines() if "node_suspended" in each)
     assert line.split("] ")[1].startswith("node_suspended        ask token=")
+
+
+def test_a_run_that_is_followed_outlives_a_kill_of_the_whole_database_server(weft: Weft, server_folder: Path):
+    (weft.folder / "nap.weft").write_text(
+        'a = Wait { seconds: 3 }\nb = Text { _should_flow: a.wokeAt  value: "awake" }\nc = Debug { data: b.value }\n'
+    )
+    own = {"WEFT_DATABASE_URL": "", "WEFT_DATA_FOLDER": str(server_folder)}
+    with weft.started("run", "nap.weft", **own) as process:
+        said(process, "waits for a timer")
+        for server in psutil.process_iter(["cmdline"]):
+            if any(part.startswith(str(server_folder)) for part in server.info["cmdline"] or ()):
+                server.kill()
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert "awake" in stdout

@@ -74,12 +74,12 @@ class Weft:
         return Done(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
-    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A process that goes on; ended at the latest when the block is left."""
+    def started(self, *arguments: str, **more: str) -> Iterator[subprocess.Popen[str]]:
+        """A process that goes on, with `more` in its environment; ended at the latest when the block is left."""
         process = subprocess.Popen(
             [*COMMAND, *arguments],
             cwd=self.folder,
-            env=environment(self.url),
+            env=environment(self.url, **more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

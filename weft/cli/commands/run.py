@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from weft.cli.progress import Progress
 from weft.cli.session import opened, who_goes_on
 from weft.cli.shell import COMPLETED, ENDINGS, INTERRUPTED, NOT_ENDED
 from weft.cli.speaking import how_to_end, named, what
+from weft.errors import StoreUnreachable
 from weft.flow.selection import Selection, select
 from weft.lang.graph import Program
 from weft.rules.tags import check, normalise
@@ -167,7 +169,9 @@ async def _follow(
             await asyncio.wait(tasks, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             progress.tick()
             if not ending.done():
-                stands = await follower.look(run)
+                # While the store is away the worker tries again for as long as it takes, and so does who follows.
+                with suppress(StoreUnreachable):
+                    stands = await follower.look(run)
     finally:
         await follower.withdraw()
         progress.close()
