@@ -25,8 +25,8 @@ from weft.engine.programs import ProjectCode
 from weft.engine.worker import Worker, open_worker
 from weft.lang.graph import Edge, OutputPort, Program
 from weft.lang.graph import Node as ProgramNode
+from weft.nodes.reading.spec import spec_of
 from weft.nodes.registry import Registry
-from weft.nodes.spec import spec_of
 from weft.settings import EngineSettings
 from weft.store.notify import Notice
 from weft.store.runs import endings, workers

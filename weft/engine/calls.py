@@ -13,7 +13,7 @@ from uuid import UUID
 
 from weft.engine.retrying import retrying
 from weft.flow.events import Key, RunOutput, decode, encode
-from weft.nodes.record import START_RUN
+from weft.nodes.firing.record import START_RUN
 from weft.store.pool import Connection, Database
 from weft.store.runs import journal, stops
 from weft.store.runs import tags as tag_rows

@@ -1,6 +1,6 @@
 """What a running body is given, with the run's journal and the store behind it.
 
-What an author may do and what is refused is `weft.nodes.context.BaseContext`; here is where its effects go: emissions,
+What an author may do and what is refused is `weft.nodes.firing.context.BaseContext`; here is where effects go: emissions,
 outcomes and lines into the run's journal, tags and stops into the store at once.
 """
 
@@ -24,9 +24,9 @@ from weft.flow.events import (
     encode,
 )
 from weft.flow.texts import to_json
-from weft.nodes.context import BaseContext
-from weft.nodes.ports import Emission
-from weft.nodes.record import Recorded
+from weft.nodes.firing.context import BaseContext
+from weft.nodes.firing.ports import Emission
+from weft.nodes.firing.record import Recorded
 
 if TYPE_CHECKING:
     from weft.engine.executor import Execution

@@ -40,10 +40,10 @@ from weft.flow.events import (
 )
 from weft.flow.state import Kick, Resume, RunState, Skip, Start
 from weft.log import get_logger
-from weft.nodes.body import run_body
-from weft.nodes.failures import failure_of
-from weft.nodes.record import partly_happened
-from weft.nodes.suspending import Asked
+from weft.nodes.firing.body import run_body
+from weft.nodes.firing.failures import failure_of
+from weft.nodes.firing.record import partly_happened
+from weft.nodes.firing.suspending import Asked
 from weft.store.runs.journal import Saved, Write
 from weft.store.runs.runs import Fence
 

@@ -18,7 +18,7 @@ from weft.flow.state import Plan
 from weft.lang.graph import GATES, MISSING, Node, Program
 from weft.lang.metadata import NodeSpec
 from weft.nodes.api import Node as NodeClass
-from weft.nodes.ports import NodePorts
+from weft.nodes.firing.ports import NodePorts
 from weft.nodes.registry import Registry
 
 CACHED_PROGRAMS = 200

@@ -14,7 +14,7 @@ from uuid import UUID
 from weft.flow.events import Error, Key, NodeRetryScheduled, SuspensionRegistered
 from weft.flow.texts import to_json
 from weft.lang.metadata import Retry
-from weft.nodes.suspending import Asked
+from weft.nodes.firing.suspending import Asked
 from weft.rules.waits import after, instant, instant_text, retry_due, token
 from weft.store.runs.waits import NewWait
 

@@ -143,7 +143,7 @@ def node(
     """
 
     def decorate(function: F) -> F:
-        from weft.nodes.functions import class_of
+        from weft.nodes.reading.functions import class_of
 
         flags = {"label": label, "pure": pure, "rerun": rerun, "retry": retry, "hidden": hidden}
         setattr(function, NODE_ATTRIBUTE, class_of(function, flags))

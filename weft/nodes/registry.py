@@ -19,8 +19,8 @@ from weft.data import data_folder
 from weft.errors import NodeFileError
 from weft.lang.metadata import NodeSpec
 from weft.nodes.api import NODE_ATTRIBUTE, Node
-from weft.nodes.spec import spec_of
-from weft.nodes.whereabouts import at, node_file_error, shown
+from weft.nodes.reading.spec import spec_of
+from weft.nodes.reading.whereabouts import at, node_file_error, shown
 
 _loads = count()
 

@@ -188,7 +188,7 @@ def _reader(type_: Any) -> _Reader:
 
 
 def _make_reader(type_: Any) -> _Reader:
-    from weft.nodes.pytypes import Unsayable, say
+    from weft.nodes.reading.pytypes import Unsayable, say
 
     try:
         wanted, options = say(type_)

@@ -19,14 +19,14 @@ from weft.flow.firing import CLOSED, Call
 from weft.flow.suspension import Suspension
 from weft.lang.graph import MISSING
 from weft.nodes.api import Node
-from weft.nodes.body import run_body
-from weft.nodes.context import BaseContext
 from weft.nodes.execution import StopSelf
-from weft.nodes.failures import failure_of
-from weft.nodes.ports import Emission, NodePorts, encoded
-from weft.nodes.record import START_RUN, partly_happened
-from weft.nodes.spec import spec_of
-from weft.nodes.suspending import Asked
+from weft.nodes.firing.body import run_body
+from weft.nodes.firing.context import BaseContext
+from weft.nodes.firing.failures import failure_of
+from weft.nodes.firing.ports import Emission, NodePorts, encoded
+from weft.nodes.firing.record import START_RUN, partly_happened
+from weft.nodes.firing.suspending import Asked
+from weft.nodes.reading.spec import spec_of
 from weft.testing.node import compiled
 from weft.testing.outcome import Failure, Outcome, StartedRun
 from weft.testing.signals import Signals

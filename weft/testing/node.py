@@ -15,7 +15,7 @@ from weft.lang.graph import MISSING, InputPort, Node, OutputPort
 from weft.lang.metadata import InputSpec, NodeSpec, PortTemplate
 from weft.lang.types import AUTO, Type
 from weft.lang.values import infer
-from weft.nodes.pytypes import language_type
+from weft.nodes.reading.pytypes import language_type
 
 
 def compiled(

@@ -15,7 +15,7 @@ from uuid import uuid4
 from weft.lang.graph import MISSING
 from weft.nodes.api import Node, node_class
 from weft.nodes.execution import StopSelf
-from weft.nodes.held import close_http_client
+from weft.nodes.firing.held import close_http_client
 from weft.testing.firing import Firing
 from weft.testing.outcome import Outcome, StartedRun
 from weft.testing.server import Answer, Request, Server

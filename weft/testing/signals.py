@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from weft.flow.events import SuspensionResolved
 from weft.flow.suspension import Suspension
 from weft.nodes import forms
-from weft.nodes.ports import encoded
+from weft.nodes.firing.ports import encoded
 from weft.nodes.waits import WebhookRequest
 from weft.rules.waits import instant, instant_text
 

@@ -25,8 +25,8 @@ from weft.lang.diagnostics import Source
 from weft.lang.graph import Program
 from weft.lang.metadata import NodeSpec
 from weft.nodes.api import Node, node_class
+from weft.nodes.reading.spec import spec_of
 from weft.nodes.registry import Registry
-from weft.nodes.spec import spec_of
 from weft.service.compiling import ProjectFiles, child_program
 from weft.service.projects import NODES_FOLDER, LoadedProject
 from weft.settings import EngineSettings, Project, load_settings

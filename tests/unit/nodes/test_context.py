@@ -16,9 +16,9 @@ import pytest
 import weft
 from weft import ExecutionContext, Node, NodeError, NodeOutput
 from weft.lang.graph import Node as CompiledNode
-from weft.nodes.context import BaseContext
-from weft.nodes.held import Flag, close_http_client, http_client
-from weft.nodes.ports import NodePorts
+from weft.nodes.firing.context import BaseContext
+from weft.nodes.firing.held import Flag, close_http_client, http_client
+from weft.nodes.firing.ports import NodePorts
 from weft.testing import Rig
 
 ROOT = Path(__file__).parents[3]

@@ -17,9 +17,9 @@ from weft import (
     PortTemplate,
     Rule,
 )
-from weft.nodes.describe import describe
+from weft.nodes.reading.describe import describe
+from weft.nodes.reading.spec import spec_of
 from weft.nodes.registry import Registry
-from weft.nodes.spec import spec_of
 
 T = TypeVar("T")
 

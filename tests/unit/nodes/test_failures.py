@@ -9,8 +9,8 @@ import pytest
 
 from weft import NodeError, RunFailed, node_error
 from weft.errors import DivergedAfterCrash
-from weft.nodes.failures import LONGEST_MESSAGE, failure_of, own_traceback, storable_text
-from weft.nodes.ports import encoded
+from weft.nodes.firing.failures import LONGEST_MESSAGE, failure_of, own_traceback, storable_text
+from weft.nodes.firing.ports import encoded
 from weft.nodes.registry import Registry
 from weft.testing import Rig
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from weft import InputError, Port, node
 from weft.nodes.api import node_class
-from weft.nodes.functions import type_name_of
-from weft.nodes.spec import spec_of
+from weft.nodes.reading.functions import type_name_of
+from weft.nodes.reading.spec import spec_of
 from weft.testing import CLOSED, Rig
 
 

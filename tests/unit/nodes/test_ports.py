@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from weft import EmissionError
 from weft.lang.graph import FLOW_GATE, Domain, InputPort, Node, OutputPort
 from weft.lang.storable import LARGEST_INTEGER, SMALLEST_INTEGER
-from weft.nodes.ports import NodePorts, encoded
+from weft.nodes.firing.ports import NodePorts, encoded
 
 NODE = Node(
     "site.fetch",

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from weft import MustOverride
-from weft.nodes.pytypes import Unsayable, say
+from weft.nodes.reading.pytypes import Unsayable, say
 
 T = TypeVar("T")
 T1 = TypeVar("T1")

@@ -23,7 +23,7 @@ from weft.errors import NodeFileError
 from weft.lang import metadata
 from weft.lang.graph import MISSING, Domain
 from weft.lang.types import BOOLEAN, NUMBER, STRING, Variable
-from weft.nodes.spec import label_of, spec_of
+from weft.nodes.reading.spec import label_of, spec_of
 
 T = TypeVar("T")
 

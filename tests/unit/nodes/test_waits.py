@@ -23,10 +23,10 @@ from weft import (
 )
 from weft.errors import DivergedAfterCrash, EmissionError, NodeFileError, Parked
 from weft.nodes.api import node_class
-from weft.nodes.describe import describe
-from weft.nodes.failures import is_worth_another_try
-from weft.nodes.spec import spec_of
-from weft.nodes.suspending import Asked, Awaited
+from weft.nodes.firing.failures import is_worth_another_try
+from weft.nodes.firing.suspending import Asked, Awaited
+from weft.nodes.reading.describe import describe
+from weft.nodes.reading.spec import spec_of
 from weft.nodes.waits import spoken
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from weft.errors import NodeFileError, NotFound
 from weft.lang.diagnostics import nearest
 from weft.lang.graph import MISSING
 from weft.lang.metadata import InputSpec, NodeSpec
-from weft.nodes.describe import describe as describe_spec
+from weft.nodes.reading.describe import describe as describe_spec
 from weft.nodes.registry import Registry
 from weft.service.projects import LoadedProject, load_project
 

@@ -12,8 +12,8 @@ from weft.lang.graph import MISSING
 from weft.nodes.api import Node, NodeOutput
 from weft.nodes.declare import PortDetails
 from weft.nodes.execution import ExecutionContext
-from weft.nodes.pytypes import fields_of, is_record
-from weft.nodes.whereabouts import FUNCTION_ATTRIBUTE, node_file_error
+from weft.nodes.reading.pytypes import fields_of, is_record
+from weft.nodes.reading.whereabouts import FUNCTION_ATTRIBUTE, node_file_error
 
 Function = Callable[..., Any]
 

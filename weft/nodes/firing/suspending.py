@@ -14,7 +14,7 @@ from weft.errors import NodeError, WaitTimedOut
 from weft.flow.events import Mode, SuspensionResolved
 from weft.flow.suspension import Suspension, WokenBy
 from weft.flow.values import fresh
-from weft.nodes.ports import encoded
+from weft.nodes.firing.ports import encoded
 from weft.nodes.waits import (
     AllOf,
     First,

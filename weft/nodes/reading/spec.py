@@ -30,8 +30,8 @@ from weft.lang.types import Type
 from weft.lang.values import misfit, outside
 from weft.nodes.api import Node
 from weft.nodes.declare import EACH, PortDetails
-from weft.nodes.pytypes import Unsayable, say
-from weft.nodes.whereabouts import node_file_error
+from weft.nodes.reading.pytypes import Unsayable, say
+from weft.nodes.reading.whereabouts import node_file_error
 
 RESERVED_TYPES = frozenset({"self", "Group", "Loop", "LoopIn", "LoopOut", "Passthrough"})
 _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*")

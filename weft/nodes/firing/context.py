@@ -35,11 +35,11 @@ from weft.flow.values import fresh
 from weft.lang.graph import MISSING
 from weft.nodes.api import NodeOutput
 from weft.nodes.execution import StopSelf
-from weft.nodes.failures import failure_of, storable_text
-from weft.nodes.held import Flag, Held, http_client
-from weft.nodes.ports import VALUE_LIMIT, Emission, NodePorts, encoded
-from weft.nodes.record import START_RUN, Recorded, Repeated
-from weft.nodes.suspending import Asked, Awaited, described
+from weft.nodes.firing.failures import failure_of, storable_text
+from weft.nodes.firing.held import Flag, Held, http_client
+from weft.nodes.firing.ports import VALUE_LIMIT, Emission, NodePorts, encoded
+from weft.nodes.firing.record import START_RUN, Recorded, Repeated
+from weft.nodes.firing.suspending import Asked, Awaited, described
 from weft.nodes.values import ValueBag
 from weft.nodes.waits import RunRef
 from weft.rules import tags as tag_rules

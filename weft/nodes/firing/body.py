@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from weft.errors import NodeError
 from weft.nodes.api import Node
-from weft.nodes.context import BaseContext
 from weft.nodes.execution import ExecutionContext
+from weft.nodes.firing.context import BaseContext
 
 
 async def run_body(node: type[Node], context: BaseContext) -> None:

@@ -13,8 +13,8 @@ from weft.flow.events import RunOutput
 from weft.flow.firing import CLOSED, Call
 from weft.flow.suspension import Suspension
 from weft.flow.values import same
-from weft.nodes.ports import NodePorts
-from weft.nodes.suspending import described
+from weft.nodes.firing.ports import NodePorts
+from weft.nodes.firing.suspending import described
 
 START_RUN: Final = "start_run"
 """The name under which the outcome of `ctx.start_run` is recorded."""
