@@ -16,7 +16,7 @@ from uuid import UUID
 from weft.errors import AnswerRefused, Conflict, NotFound
 from weft.flow.texts import to_json
 from weft.nodes.answers import normalise, problems, schema
-from weft.nodes.ports import encoded
+from weft.nodes.firing.ports import encoded
 from weft.service.listing import projects_named
 from weft.service.opening import Store
 from weft.store import notify
@@ -111,6 +111,12 @@ async def form(store: Store, token: str) -> OpenForm:
             return each
         await waits.find(connection, token)
     raise NotFound("the run of this form is gone: it was deleted")
+
+
+async def is_open(store: Store, token: str) -> bool:
+    """Whether a wait of this token is open; cheaper than `form`, since it says nothing else."""
+    async with store.database.connection() as connection:
+        return await waits.is_open(connection, token)
 
 
 async def answer(

@@ -138,6 +138,11 @@ async def find(conn: Connection, token: str) -> Wait:
     return Wait(*row)
 
 
+async def is_open(conn: Connection, token: str) -> bool:
+    """Whether a wait of that token is open; never looks into a journal. Raises `NotFound` for what is no token."""
+    return await conn.fetchrow(_SQL.find, _run_of(token), token) is not None
+
+
 async def of_run(conn: Connection, project: int, run: UUID) -> list[Wait]:
     """What the run waits for, the longest waiting first."""
     return [Wait(*row) for row in await conn.fetch(_SQL.of_run, project, run)]
