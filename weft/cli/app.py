@@ -208,6 +208,31 @@ def worker(
 
 
 @app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Where to listen; beyond this machine only once there is a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8080,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Drive at most so many runs at once.")
+    ] = None,
+    project: Annotated[
+        list[Path] | None, typer.Option(metavar="PATH", help="A project to serve; without one, the current.")
+    ] = None,
+    json: Json = False,
+    database_url: Url = None,
+) -> int:
+    """Serve forms, webhooks and the API over HTTP, and run what is queued.
+
+    Forms and webhooks of every project in the database are served; runs of the projects here are run, as by `weft
+    worker`. SIGTERM or Ctrl-C drains both. A second one ends at once.
+    """
+    from weft.cli.commands import serve as command
+
+    return drive(command.serve(host, port, concurrency, project or [], json, database_url))
+
+
+@app.command()
 def nodes(json: Json = False) -> int:
     """List the node types that programs here can use."""
     from weft.cli.commands import nodes as command

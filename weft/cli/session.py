@@ -32,6 +32,7 @@ async def opened(
     path: Path | None = None,
     *,
     concurrency: int | None = None,
+    pool_size: int = 4,
     log_level: log.Level = "error",
 ) -> AsyncIterator[Store]:
     """The store that the flag, the environment or the project of a path (else of the current folder) names."""
@@ -41,7 +42,7 @@ async def opened(
     settings = load_settings(project, database_url=database_url, concurrency=concurrency)
     level: log.Level = "debug" if debugging() else log_level
     log.choose(settings.log_format, level, colour=wants_colour(sys.stderr))
-    async with open_store(settings) as store:
+    async with open_store(settings, pool_size=pool_size) as store:
         yield store
 
 

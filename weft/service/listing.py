@@ -25,11 +25,13 @@ __all__ = ["STATUSES", "Cursor", "ProjectRow", "RunKey", "RunRow", "StoredEvent"
 
 
 class StoredEvent(NamedTuple):
-    """An event as stored: its number in the run (None: it came after the end), when it was committed, its JSON."""
+    """An event as stored: its number in the run (None: it came after the end), when it was committed, its JSON.
+    `late` numbers what came after the end."""
 
     seq: int | None
     at: datetime
     event: dict[str, Any]
+    late: int | None = None
 
 
 async def projects_named(database: Database, name: str | None) -> list[ProjectRow]:
@@ -53,6 +55,7 @@ async def executions(
     database: Database,
     *,
     project: str | None = None,
+    among: Sequence[ProjectRow] | None = None,
     statuses: Sequence[str] = (),
     tags: Sequence[str] = (),
     since: datetime | None = None,
@@ -60,12 +63,13 @@ async def executions(
     limit: int = 50,
     offset: int = 0,
 ) -> list[RunRow]:
-    """Runs, newest first. `project` is a key or a name; a run carries every one of `tags`, is of one of `statuses`.
+    """Runs, newest first, of a project (its key or name), of those in `among`, or of all; a run carries every one of
+    `tags`, is of one of `statuses`.
 
     Raises:
         NotFound: there is no such project.
     """
-    projects = await projects_named(database, project)
+    projects = await projects_named(database, project) if among is None else among
     wanted = Wanted(tuple(each.id for each in projects), tuple(statuses), tuple(tags), since, node, limit, offset)
     async with database.connection() as connection:
         return await listing.page(connection, wanted)
@@ -103,12 +107,12 @@ class Cursor:
     the terminal event is held back until everything else was given out.
     """
 
-    def __init__(self, database: Database, run: RunRow | RunKey, after: int = 0) -> None:
-        """Begins behind the event number `after`."""
+    def __init__(self, database: Database, run: RunRow | RunKey, after: int = 0, late: int = 0) -> None:
+        """Begins behind the event number `after`, and of what came after the end behind the number `late`."""
         self._database = database
         self._key = RunKey(run.project, run.run)
-        self._after = after
-        self._late = 0
+        self._after = self._given = after
+        self._late = late
         self._terminal: StoredEvent | None = None
         self.done = False
         """The terminal event has been given out."""
@@ -126,11 +130,16 @@ class Cursor:
 
     async def _page(self) -> list[StoredEvent]:
         async with self._database.connection() as connection:
+            if self._given and self._given == self._after:
+                # Events are packed, and who goes on may have seen only the first of a row.
+                self._after = await listing.before_row_of(connection, self._key, self._given)
             rows = await listing.journal_page(connection, self._key, self._after, PAGE)
         found: list[StoredEvent] = []
         for row in rows:
-            events = json.loads(row.events)
-            found += [StoredEvent(row.first + at, row.at, event) for at, event in enumerate(events)]
+            events = enumerate(json.loads(row.events), start=row.first)
+            found += [StoredEvent(seq, row.at, event) for seq, event in events if seq > self._given]
+        self._after = max(self._after, self._given)
+        self._given = 0
         if found:
             last = found[-1]
             assert last.seq is not None
@@ -144,7 +153,7 @@ class Cursor:
         async with self._database.connection() as connection:
             while rows := await listing.aftermath_page(connection, self._key, self._late):
                 self._late = rows[-1].number
-                found += [StoredEvent(None, row.at, json.loads(row.event)) for row in rows]
+                found += [StoredEvent(None, row.at, json.loads(row.event), row.number) for row in rows]
         return found
 
 

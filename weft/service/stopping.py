@@ -34,20 +34,25 @@ async def live_tagged(database: Database, project_key: str, tag: str) -> list[UU
         return [] if number is None else await listing.live_tagged(connection, number, tag)
 
 
-async def stop_tagged(database: Database, project_key: str, tag: str) -> Stopped:
-    """End the project's live runs that carry the tag now."""
+async def stop_tagged(database: Database, project_key: str, tag: str, why: str | None = None) -> Stopped:
+    """End the project's live runs that carry the tag now. `why` is said in their reason."""
     async with database.connection() as connection:
         number = await projects.find(connection, project_key)
     if number is None:
         return Stopped()
-    report = await stops.end_tagged(database, number, tag, f"{BY_USER} (tag {tag})", {"kind": "user", "tag": tag})
+    reason = _reason(f"{BY_USER} (tag {tag})", why)
+    report = await stops.end_tagged(database, number, tag, reason, {"kind": "user", "tag": tag})
     return await _told(database, number, report)
 
 
-async def stop_runs(database: Database, project: int, runs: Sequence[UUID]) -> Stopped:
-    """End these runs of one project; one that has already ended is left as it is."""
-    report = await endings.end_runs(database, project, runs, BY_USER, {"kind": "user"})
+async def stop_runs(database: Database, project: int, runs: Sequence[UUID], why: str | None = None) -> Stopped:
+    """End these runs of one project; one that has already ended is left as it is. `why` is said in their reason."""
+    report = await endings.end_runs(database, project, runs, _reason(BY_USER, why), {"kind": "user"})
     return await _told(database, project, report)
+
+
+def _reason(what: str, why: str | None) -> str:
+    return f"{what}: {why}" if why else what
 
 
 async def _told(database: Database, project: int, report: Report) -> Stopped:

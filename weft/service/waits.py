@@ -17,7 +17,7 @@ from weft.errors import AnswerRefused, Conflict, NotFound
 from weft.flow.texts import to_json
 from weft.nodes.answers import normalise, problems, schema
 from weft.nodes.firing.ports import encoded
-from weft.service.listing import projects_named
+from weft.service.listing import ProjectRow, projects_named
 from weft.service.opening import Store
 from weft.store import notify
 from weft.store.notify import Notice
@@ -83,15 +83,20 @@ class Request:
 
 
 async def open_forms(
-    store: Store, project: str | None = None, *, limit: int = INBOX_LIMIT, after: tuple[datetime, str] | None = None
+    store: Store,
+    project: str | None = None,
+    *,
+    among: Sequence[ProjectRow] | None = None,
+    limit: int = INBOX_LIMIT,
+    after: tuple[datetime, str] | None = None,
 ) -> list[OpenForm]:
-    """Forms that wait, the longest waiting first, of one project (its key or name) or all; `after` is the `cursor` of
-    the last one seen.
+    """Forms that wait, the longest waiting first, of one project (its key or name), of those in `among`, or of all;
+    `after` is the `cursor` of the last one seen.
 
     Raises:
         NotFound: there is no such project.
     """
-    projects = await projects_named(store.database, project)
+    projects = await projects_named(store.database, project) if among is None else among
     async with store.database.connection() as connection:
         found = await waits.forms(connection, [each.id for each in projects], limit, after)
         return await _forms(connection, found)

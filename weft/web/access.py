@@ -8,9 +8,10 @@ from typing import Literal
 from starlette.requests import Request
 
 from weft.errors import NotFound
-from weft.service.listing import ProjectRow, projects_named
+from weft.service.listing import ProjectRow, RunRow, projects_named
 from weft.service.opening import Store
 from weft.service.upkeep import Token, check_token
+from weft.web.door import door_of
 from weft.web.refusals import Refused
 
 Right = Literal["read", "answer", "run", "stop", "configure"]
@@ -27,21 +28,22 @@ class Caller:
         """By whom an answer is given."""
         return "the API" if self.token is None else f"the token {self.token.name!r}"
 
-    def sees(self, project: int) -> bool:
-        return self.token is None or self.token.project in (None, project)
+    def may(self, right: Right) -> bool:
+        return self.token is None or right in self.token.rights
 
-    def needs(self, right: Right, project: int | None = None, *, missing: str = "there is no such thing") -> None:
+    def needs(self, right: Right) -> None:
         """
         Raises:
             Refused: 403, the token lacks the right.
-            NotFound: it is for another project, of which it hears nothing; `missing` says so.
         """
-        if self.token is None:
-            return
-        if project is not None and not self.sees(project):
-            raise NotFound(missing)
-        if right not in self.token.rights:
+        if not self.may(right):
             raise Refused(403, "forbidden", f"this token does not have the right {right}")
+
+    def sees_project(self, project: int) -> bool:
+        return self.token is None or self.token.project in (None, project)
+
+    def sees(self, run: RunRow) -> bool:
+        return self.sees_project(run.project)
 
 
 async def caller(request: Request) -> Caller:
@@ -50,11 +52,11 @@ async def caller(request: Request) -> Caller:
     Raises:
         Refused: 401, no token where one is needed, or one that opens nothing.
     """
-    store: Store = request.app.state.store
+    door = door_of(request)
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     given = text.strip() if scheme.lower() == "bearer" else ""
-    token = await check_token(store, given) if given else None
-    if token is None and not request.app.state.local:
+    token = await check_token(door.store, given) if given else None
+    if token is None and not door.local:
         what = "this token opens nothing" if given else "this needs a token"
         raise Refused(
             401,
@@ -72,10 +74,10 @@ async def visible(store: Store, who: Caller, name: str | None) -> list[ProjectRo
     Raises:
         NotFound: none of them.
     """
-    everything = [each for each in await projects_named(store.database, None) if who.sees(each.id)]
+    everything = [each for each in await projects_named(store.database, None) if who.sees_project(each.id)]
     if name is None:
         return everything
     found = [each for each in everything if each.key == name] or [each for each in everything if each.name == name]
     if not found:
-        raise NotFound(f"there is no project {name!r}")
+        raise NotFound(f"there is no project {name[:80]!r}")
     return found

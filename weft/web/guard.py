@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Scope, Send
 
-from weft.web.refusals import Refused, refusal
+from weft.web.refusals import Refused
 
 TARGET_LIMIT: Final = 4096
 """Bytes of path and query."""
@@ -46,27 +46,20 @@ _HEADERS: Final = [
 class Guard:
     """`local`: served on a loopback address, without a token; `host` is what it is bound to."""
 
-    app: ASGIApp
     local: bool
     host: str
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        guarded = _with_headers(send)
-        try:
-            self._check(scope)
-        except Refused as error:
-            await refusal(error).response()(scope, receive, guarded)
-            return
-        await self.app(scope, receive, guarded)
-
-    def _check(self, scope: Scope) -> None:
+    def check(self, scope: Scope) -> None:
+        """
+        Raises:
+            Refused: 403, 414, 415, 421 or 431, all of which end the connection.
+        """
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         if len(scope["raw_path"]) + len(scope["query_string"]) > TARGET_LIMIT:
             raise _closing(414, "target-too-long", f"the address is longer than {TARGET_LIMIT:,} bytes")
         if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > HEADERS_LIMIT:
-            raise _closing(431, "headers-too-large", f"more than {MOST_HEADERS} headers or {HEADERS_LIMIT:,} bytes of them")
+            most = f"{MOST_HEADERS} headers or {HEADERS_LIMIT:,} bytes of them"
+            raise _closing(431, "headers-too-large", f"more than {most}")
         host = _one(headers, b"host")
         if self.local and not self._is_ours(host):
             raise _closing(421, "host", "this host is not served here", "Use the address that weft serve printed.")
@@ -85,7 +78,7 @@ class Guard:
         foreign = any(origin.decode("latin-1").lower().partition("://")[2] != host for origin in origins)
         site = _one(headers, b"sec-fetch-site")
         if foreign or site not in ("", "same-origin", "none"):
-            raise _closing(403, "origin", "this was sent by a page of another site", "Open the form itself and answer it there.")
+            raise _closing(403, "origin", "this was sent by a page of another site", "Open the form itself.")
 
 
 def is_loopback(host: str) -> bool:
@@ -115,7 +108,9 @@ def _closing(status: int, code: str, message: str, hint: str | None = None) -> R
     return Refused(status, code, message, hint, {"connection": "close"})
 
 
-def _with_headers(send: Send) -> Send:
+def with_headers(send: Send) -> Send:
+    """Sends with the headers that every answer carries."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = [*message.get("headers", ())]

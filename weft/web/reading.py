@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -62,9 +63,12 @@ async def body(request: Request, limit: int) -> bytes:
 
 
 def _too_large(limit: int) -> Refused:
-    return Refused(
-        413, "too-large", f"the body is larger than {limit:,} bytes, the most that is taken", None, {"connection": "close"}
-    )
+    message = f"the body is larger than {limit:,} bytes, the most that is taken"
+    return Refused(413, "too-large", message, None, {"connection": "close"})
+
+
+CHARSETS: Final = ("utf-8", "ascii", "iso8859-1", "cp1252", "utf-16")
+"""Those that texts come in, as Python calls them. It knows many more, some of which take a processor for minutes."""
 
 
 def decoded(data: bytes, charset: str | None) -> str:
@@ -74,8 +78,10 @@ def decoded(data: bytes, charset: str | None) -> str:
         Refused: 415 where it is none, or in a charset that is not known.
     """
     try:
+        if charset is not None and codecs.lookup(charset).name not in CHARSETS:
+            raise LookupError
         return data.decode(charset or "utf-8")
-    except (LookupError, UnicodeError):
+    except (LookupError, UnicodeError, ValueError):
         raise Refused(
             415, "not-text", f"the body is not text in {charset or 'UTF-8'}", "Send text, JSON or form fields."
         ) from None
@@ -131,15 +137,20 @@ def parsed_fields(data: bytes) -> Fields:
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
-async def json_object(request: Request, keys: Sequence[str]) -> dict[str, Any]:
-    """The body of a request of the API: a JSON object with no other keys than these.
+async def json_object(request: Request, keys: Sequence[str], *, empty: bool = False) -> dict[str, Any]:
+    """The body of a request of the API: a JSON object with no other keys than these; no body at all is one too where
+    it may be `empty`.
 
     Raises:
         Refused: 400, 408, 413, 415, or 422 for another shape.
     """
-    if content_type(request)[0] != JSON:
+    kind = content_type(request)[0]
+    data = await body(request, FORM_LIMIT) if kind == JSON or empty else b""
+    if empty and not data:
+        return {}
+    if kind != JSON:
         raise Refused(415, "not-json", "the body of this request is JSON", f"Send it with Content-Type: {JSON}.")
-    value = parsed_json(await body(request, FORM_LIMIT))
+    value = parsed_json(data)
     if not isinstance(value, dict):
         raise invalid("the body is a JSON object")
     unknown = [key for key in value if key not in keys]

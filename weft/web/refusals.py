@@ -68,7 +68,9 @@ class Refusal:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def response(self) -> JSONResponse:
-        body = {"code": self.code, "message": self.message, "hint": self.hint, **self.more}
+        """In the envelope of the API: `{"error": {"code", "message"}}`, `hint` and what else there is beside them."""
+        hint = {} if self.hint is None else {"hint": self.hint}
+        body = {"error": {"code": self.code, "message": self.message, **hint, **self.more}}
         return JSONResponse(body, self.status, dict(self.headers))
 
 

@@ -16,6 +16,7 @@ from weft.cli.speaking import answer_line, due_text, user
 from weft.errors import UsageError
 from weft.service import waits
 from weft.service.ids import find_run
+from weft.service.shapes import form_json
 from weft.service.waits import Ended, OpenForm, frames_text
 
 if TYPE_CHECKING:
@@ -129,21 +130,3 @@ async def _tell(store: Store, out: Output, ended: Sequence[Ended], what: str) ->
             out.value({"token": each.token, "run": str(run.run), "status": run.status, "done": what})
         out.flush()
     note(f"{what}: run {run.run} is {run.status}; {await who_goes_on(store.database, run)}")
-
-
-def form_json(form: OpenForm) -> dict[str, Any]:
-    return {
-        "token": form.token,
-        "run": str(form.run.run),
-        "project": form.run.project_key,
-        "project_name": form.run.project_name,
-        "entry": form.run.entry,
-        "node": form.node,
-        "frames": list(form.frames),
-        "title": form.title,
-        "description": form.description,
-        "fields": list(form.fields),
-        "since": iso(form.since),
-        "due": None if form.due is None else iso(form.due),
-        "path": form.path,
-    }

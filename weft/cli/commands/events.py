@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from weft.cli.lines import Clock, event_line, iso
+from weft.cli.lines import Clock, event_line
 from weft.cli.output import Colour, Output
 from weft.cli.session import opened
 from weft.errors import UsageError
@@ -13,6 +13,7 @@ from weft.flow.events import CLASSES
 from weft.lang.diagnostics import nearest
 from weft.service.ids import find_run
 from weft.service.listing import Cursor, StoredEvent
+from weft.service.shapes import event_json
 
 LOOK_AGAIN = 0.1
 """Seconds between two looks for news."""
@@ -75,8 +76,3 @@ def _print(out: Output, stored: StoredEvent, full: bool, clock: Clock) -> None:
     else:
         line = event_line(stored.event, stored.at, full=full, clock=clock)
         out.line(line, _COLOURS.get(stored.event["kind"]))
-
-
-def event_json(stored: StoredEvent) -> dict[str, object]:
-    """The event with its number in the run (null: it came after the end) and the instant of its commit."""
-    return {"seq": stored.seq, "at": iso(stored.at), **stored.event}

@@ -8,7 +8,6 @@ import time
 from datetime import timedelta
 
 from weft.cli.commands.events import LOOK_AGAIN
-from weft.cli.commands.listing import run_json
 from weft.cli.commands.logs import print_news
 from weft.cli.flags import duration
 from weft.cli.output import STATUS_COLOURS, Output, note
@@ -18,6 +17,7 @@ from weft.cli.speaking import how_to_end, waits_text
 from weft.service import listing
 from weft.service.ids import find_run
 from weft.service.listing import Cursor, RunRow
+from weft.service.shapes import run_json
 from weft.service.why import why
 from weft.store.pool import Database
 

@@ -1,9 +1,8 @@
-"""`weft executions`: runs, newest first, one line each; and the JSON form of a run that several commands print."""
+"""`weft executions`: runs, newest first, one line each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from weft import clock
 from weft.cli.flags import since
@@ -15,6 +14,7 @@ from weft.lang.diagnostics import nearest
 from weft.rules.tags import normalise
 from weft.service import listing
 from weft.service.listing import STATUSES, RunRow
+from weft.service.shapes import run_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +78,3 @@ def lines(rows: list[RunRow]) -> list[str]:
             for row in rows
         ]
     )
-
-
-def run_json(row: RunRow) -> dict[str, Any]:
-    return {
-        "run": str(row.run),
-        "status": row.status,
-        "started": iso(row.started_at),
-        "ended": None if row.ended_at is None else iso(row.ended_at),
-        "entry": row.entry,
-        "project": row.project_key,
-        "project_name": row.project_name,
-        "program": row.program,
-        "reason": row.reason,
-        "error": row.error,
-        "tags": list(row.tags),
-    }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from weft.cli.commands.events import event_json
 from weft.cli.lines import iso
 from weft.cli.output import Output, note
 from weft.cli.progress import NEWS, news_text
 from weft.cli.session import current_project, opened
 from weft.service.ids import find_run, short
 from weft.service.listing import TERMINAL, Cursor, StoredEvent, newest_run
+from weft.service.shapes import event_json
 
 
 async def logs(piece: str | None, json: bool, database_url: str | None) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.cli.lines import iso, one_line
 from weft.cli.output import STATUS_COLOURS, Output
 from weft.cli.session import opened
 from weft.cli.shell import COMPLETED
 from weft.cli.speaking import due_text, how_to_end, named, what
 from weft.service.ids import find_run
+from weft.service.shapes import wait_json, why_json
 from weft.service.waits import frames_text
 from weft.service.why import TIMED, Waiting, Why, why
 
@@ -19,7 +18,8 @@ async def why_run(piece: str, json: bool, database_url: str | None) -> int:
     async with opened(database_url) as store:
         stands = await why(store.database, await find_run(store.database, piece))
     if json:
-        out.value(why_json(stands))
+        waits = [{**wait_json(each), "ends": how_to_end(each)} for each in stands.waits]
+        out.value({**why_json(stands), "waits": waits})
     else:
         _print(out, stands)
     out.flush()
@@ -83,34 +83,3 @@ def _stop(stands: Why) -> str:
     if stands.running and stands.here.worker is not None:
         parts.append("what runs is told to end")
     return "; ".join(parts)
-
-
-def why_json(stands: Why) -> dict[str, Any]:
-    return {
-        "run": str(stands.run.run),
-        "status": stands.run.status,
-        "reason": stands.run.reason,
-        "error": stands.run.error,
-        "worker": stands.here.worker,
-        "workers": list(stands.workers),
-        "deadline": None if stands.here.deadline is None else iso(stands.here.deadline),
-        "running": [{"node": node, "frames": list(frames)} for node, frames in stands.running],
-        "waits": [_wait_json(each) for each in stands.waits],
-        "below": [str(each.run) for each in stands.below],
-    }
-
-
-def _wait_json(each: Waiting) -> dict[str, Any]:
-    return {
-        "run": str(each.run),
-        "node": each.node,
-        "frames": list(each.frames),
-        "kind": each.kind,
-        "title": each.title,
-        "token": each.token,
-        "path": each.path,
-        "since": iso(each.since),
-        "due": None if each.due is None else iso(each.due),
-        "target": None if each.target is None else str(each.target),
-        "ends": how_to_end(each),
-    }

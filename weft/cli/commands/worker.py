@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 from weft.cli.commands.check import show_broken_nodes
@@ -13,7 +14,7 @@ from weft.cli.session import opened
 from weft.cli.shell import COMPLETED, INTERRUPTED
 from weft.errors import NotFound
 from weft.service import listing
-from weft.service.projects import load_project
+from weft.service.projects import LoadedProject, load_project
 
 
 async def worker(concurrency: int | None, projects: list[Path], json: bool, database_url: str | None) -> int:
@@ -21,21 +22,15 @@ async def worker(concurrency: int | None, projects: list[Path], json: bool, data
 
     out = Output(json=json)
     paths = projects or [Path()]
-    for path in paths:
-        if not path.exists():
-            raise NotFound(f"--project {path} does not exist")
-    loaded = list({each.project.id: each for each in map(load_project, paths)}.values())
-    for each in loaded:
-        show_broken_nodes(each, out, to_stdout=False)
+    loaded = loaded_projects(paths, out)
     stop = asyncio.Event()
-    _drain_on_signals(stop)
+    drain_on_signals(stop)
     async with (
         opened(database_url, paths[0], concurrency=concurrency, log_level="info") as store,
         open_runtime(store, loaded, claims=True) as runtime,
     ):
         number = await listing.worker_number(store.database, runtime.worker.id)
-        names = ", ".join(f"{each.project.name} ({each.project.root})" for each in loaded)
-        note(f"worker {number} serves {names}; SIGTERM or Ctrl-C drains it")
+        note(f"worker {number} serves {serves(loaded)}; SIGTERM or Ctrl-C drains it")
         if json:
             out.value({"worker": number, "projects": [each.project.id for each in loaded]})
             out.flush()
@@ -44,7 +39,28 @@ async def worker(concurrency: int | None, projects: list[Path], json: bool, data
     return COMPLETED
 
 
-def _drain_on_signals(stop: asyncio.Event) -> None:
+def loaded_projects(paths: Sequence[Path], out: Output) -> list[LoadedProject]:
+    """The projects of these folders, each once; node files that are broken are shown.
+
+    Raises:
+        NotFound: there is no such folder.
+    """
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"--project {path} does not exist")
+    loaded = list({each.project.id: each for each in map(load_project, paths)}.values())
+    for each in loaded:
+        show_broken_nodes(each, out, to_stdout=False)
+    return loaded
+
+
+def serves(loaded: Sequence[LoadedProject]) -> str:
+    return ", ".join(f"{each.project.name} ({each.project.root})" for each in loaded)
+
+
+def drain_on_signals(stop: asyncio.Event) -> None:
+    """The first SIGTERM or Ctrl-C sets `stop`, a second one ends the process at once."""
+
     def heed() -> None:
         if stop.is_set():
             os._exit(INTERRUPTED)

@@ -144,6 +144,12 @@ async def journal_page(conn: Connection, key: RunKey, after: int, limit: int) ->
     return [PackedEvents(*row) for row in await conn.fetch(_queries.journal_page, *key, after, limit)]
 
 
+async def before_row_of(conn: Connection, key: RunKey, seq: int) -> int:
+    """After which event number to begin so that a page holds this event."""
+    number: int = await conn.fetchval(_queries.before_row_of, *key, seq)
+    return number
+
+
 async def aftermath_page(conn: Connection, key: RunKey, after: int) -> list[Late]:
     """What came after the run's end, beyond the given number."""
     return [Late(*row) for row in await conn.fetch(_queries.aftermath_page, *key, after)]

@@ -112,6 +112,10 @@ SELECT first, at, events FROM journal
 WHERE project = $1 AND run = $2 AND first > $3
 ORDER BY first LIMIT $4
 
+-- name: before_row_of
+-- The number before the first event of the packed row that holds event $3
+SELECT coalesce(max(first), 1) - 1 FROM journal WHERE project = $1 AND run = $2 AND first <= $3
+
 -- name: aftermath_page
 -- What came after the end, after number $3
 SELECT number, at, event FROM run_aftermath
