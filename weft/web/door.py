@@ -31,41 +31,45 @@ class Door:
     local: bool
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     late: Late = field(init=False)
-    _followers: dict[UUID, set[asyncio.Event]] = field(default_factory=dict)
-    _count: int = 0
+    followers: int = 0
+    _followed: dict[UUID, set[asyncio.Event]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.late = Late(self.store)
 
     def saved(self, run: UUID) -> None:
         """Events of the run were committed in this process: who follows it looks at once."""
-        for each in self._followers.get(run, ()):
+        for each in self._followed.get(run, ()):
             each.set()
 
     def stop(self) -> None:
         self.stopping.set()
-        for waiting in self._followers.values():
+        for waiting in self._followed.values():
             for each in waiting:
                 each.set()
 
-    @contextmanager
-    def following(self, run: UUID) -> Iterator[News]:
+    def check_room(self) -> None:
         """
         Raises:
-            Refused: 503, too many follow already.
+            Refused: 503, so many follow runs already that nobody else may.
         """
-        if self._count >= MOST_FOLLOWERS:
+        if self.followers >= MOST_FOLLOWERS:
             raise Refused(503, "busy", "too many requests wait for events", None, {"retry-after": "5"})
+
+    @contextmanager
+    def following(self, run: UUID) -> Iterator[News]:
+        """Follow a run. Raises as `check_room`."""
+        self.check_room()
         news = asyncio.Event()
-        self._count += 1
-        self._followers.setdefault(run, set()).add(news)
+        self.followers += 1
+        self._followed.setdefault(run, set()).add(news)
         try:
             yield News(news)
         finally:
-            self._count -= 1
-            self._followers[run].discard(news)
-            if not self._followers[run]:
-                del self._followers[run]
+            self.followers -= 1
+            self._followed[run].discard(news)
+            if not self._followed[run]:
+                del self._followed[run]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Guard:
     def check(self, scope: Scope) -> None:
         """
         Raises:
-            Refused: 403, 414, 415, 421 or 431, all of which end the connection.
+            Refused: 400, 403, 414, 415, 421 or 431, all of which end the connection.
         """
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         if len(scope["raw_path"]) + len(scope["query_string"]) > TARGET_LIMIT:
@@ -60,6 +60,8 @@ class Guard:
         if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > HEADERS_LIMIT:
             most = f"{MOST_HEADERS} headers or {HEADERS_LIMIT:,} bytes of them"
             raise _closing(431, "headers-too-large", f"more than {most}")
+        if _one(headers, b"content-length") and _one(headers, b"transfer-encoding"):
+            raise _closing(400, "two-lengths", "a body has one length: this one is told in two ways")
         host = _one(headers, b"host")
         if self.local and not self._is_ours(host):
             raise _closing(421, "host", "this host is not served here", "Use the address that weft serve printed.")

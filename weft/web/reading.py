@@ -20,6 +20,9 @@ FORM_LIMIT: Final = 1024 * 1024
 BODY_TIME: Final = timedelta(seconds=10)
 """How long a body may take to come in."""
 
+DISCARDED: Final = 4 * 1024 * 1024
+"""Bytes beyond a limit that are still read, and dropped: many clients hear a refusal only once they have sent all."""
+
 MOST_FIELDS: Final = 1000
 
 JSON: Final = "application/json"
@@ -45,20 +48,23 @@ async def body(request: Request, limit: int) -> bytes:
     Raises:
         Refused: 413 for more than `limit` bytes, 408 where it does not come in time, 400 where it breaks off.
     """
-    told = request.headers.get("content-length", "0")
-    if int(told) > limit:
+    if int(request.headers.get("content-length", "0")) > limit + DISCARDED:
         raise _too_large(limit)
-    found = bytearray()
+    found, size = bytearray(), 0
     try:
         with anyio.fail_after(BODY_TIME.total_seconds()):
             async for chunk in request.stream():
-                found += chunk
-                if len(found) > limit:
+                size += len(chunk)
+                if size <= limit:
+                    found += chunk
+                elif size > limit + DISCARDED:
                     raise _too_large(limit)
     except TimeoutError:
         raise Refused(408, "too-slow", "the body did not come in time", headers={"connection": "close"}) from None
     except ClientDisconnect:
         raise Refused(400, "broken-off", "the body broke off") from None
+    if size > limit:
+        raise _too_large(limit)
     return bytes(found)
 
 

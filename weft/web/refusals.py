@@ -101,7 +101,7 @@ _AGAIN: Final = "Try again: what was saved is saved once, and an answer counts o
 
 def _of_starlette(error: HTTPException) -> Refusal:
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
+        allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         return Refusal(405, "method", f"this address takes {allowed} alone", None, {"allow": allowed})
     if error.status_code == 404:
         return Refusal(404, "not-found", "there is nothing at this address", "GET /openapi.json says what there is.")

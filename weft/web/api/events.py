@@ -104,30 +104,40 @@ async def _page(call: Call, wanted: Wanted) -> Response:
     place = _place(one_query(call.request, "after"))
     run = await run_at(call)
     until = time.monotonic() + patience
-    with call.door.following(run.run) as news:
-        while True:
-            # Read before the events: what ended before the look has its last event in it.
-            run = await refreshed(call.door.store.database, run)
-            found, place, more = await _read(call, run, wanted, place, limit)
-            left = until - time.monotonic()
-            if found or more or run.ended or left <= 0 or call.door.stopping.is_set():
-                break
-            await news.wait(min(left, LOOK_AGAIN))
-    return JSONResponse({"events": found, "cursor": str(place), "ended": run.ended and not more})
+    page = await _look(call, run, wanted, place, limit)
+    if page.says_nothing and patience:
+        with call.door.following(run.run) as news:
+            while page.says_nothing and not call.door.stopping.is_set() and (left := until - time.monotonic()) > 0:
+                await news.wait(min(left, LOOK_AGAIN))
+                page = await _look(call, run, wanted, page.place, limit)
+    return JSONResponse({"events": page.events, "cursor": str(page.place), "ended": page.ended})
 
 
-async def _read(
-    call: Call, run: RunRow, wanted: Wanted, place: Place, limit: int
-) -> tuple[list[dict[str, Any]], Place, bool]:
-    """Up to so many events behind a place, where they end, and whether there may be more."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events, where they end, and whether the run has ended and nothing comes behind them."""
+
+    events: list[dict[str, Any]]
+    place: Place
+    ended: bool
+
+    @property
+    def says_nothing(self) -> bool:
+        return not self.events and not self.ended
+
+
+async def _look(call: Call, run: RunRow, wanted: Wanted, place: Place, limit: int) -> Page:
+    """Up to so many events behind a place."""
+    # Asked before the events are read: what had ended by then has its last event in them.
+    ended = (await refreshed(call.door.store.database, run)).ended
     found: list[dict[str, Any]] = []
     async for stored in Cursor(call.door.store.database, run, place.seq, place.late).news():
         place = place.behind(stored)
         if wanted.has(stored):
             found.append({"cursor": str(place), **shown(call, event_json(stored))})
             if len(found) == limit:
-                return found, place, stored.event["kind"] not in TERMINAL
-    return found, place, False
+                return Page(found, place, ended and stored.event["kind"] in TERMINAL)
+    return Page(found, place, ended)
 
 
 # --- server-sent events -----------------------------------------------------------------------------------
@@ -140,6 +150,7 @@ async def _stream(call: Call, wanted: Wanted) -> Response:
     if run.ended and await _is_over(call, run, place):
         # The one answer after which a browser does not ask again.
         return Response(status_code=204)
+    call.door.check_room()
     return EventSourceResponse(_told(call, run, wanted, place), ping=PING, sep="\n", send_timeout=SEND_TIME)
 
 

@@ -17,7 +17,7 @@ _GUARDED: Final = (401, 403)
 _PATH_PARTS: Final[Mapping[str, Schema]] = {
     "run": {"type": "string", "format": "uuid"},
     "token": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-    "tag": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+    "tag": {"type": "string", "minLength": 1},
 }
 
 

@@ -95,7 +95,7 @@ async def start_run(call: Call) -> Response:
     given = await json_object(
         call.request, ["project", "program", "inputs", "tags", "deadline", "targets", "before", "from", "emit"]
     )
-    served = _served(call, text_of(given, "project"))
+    served = await _served(call, text_of(given, "project"))
     selection = Selection(
         tuple(_texts(given, "targets")),
         tuple(_texts(given, "before")),
@@ -119,14 +119,15 @@ async def start_run(call: Call) -> Response:
     return JSONResponse({"run": str(run), "status": "queued"}, 201, {"location": f"/api/v1/runs/{run}"})
 
 
-def _served(call: Call, name: str | None) -> LoadedProject:
-    """The project that is meant among those that this process serves.
+async def _served(call: Call, name: str | None) -> LoadedProject:
+    """The project that is meant among those that this process serves and the caller sees.
 
     Raises:
         NotFound: none of that name.
         Refused: several, and none was named.
     """
-    served = list(call.door.served)
+    store, who = call.door.store, call.who
+    served = [each for each in call.door.served if who.sees_project(await store.project_number(each.project))]
     found = [each for each in served if each.project.id == name] or [
         each for each in served if name in (None, each.project.name)
     ]
