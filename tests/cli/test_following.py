@@ -15,7 +15,7 @@ def test_fault_b81_a_run_that_nobody_picks_up_says_so_and_times_out(weft: Weft):
     assert done.status == 6
     assert "queued, and no worker of demo is alive: start one with weft worker" in done.stderr
     assert f"run {run} is still queued after 0.5 s" in done.stderr
-    assert "saved; nothing runs it until weft worker is started" in done.stderr
+    assert "saved; nothing runs it until weft worker or weft serve is started" in done.stderr
     timed = weft("follow", run, "--timeout", "500ms", "--json")
     assert timed.status == 6
     assert [value["status"] for value in timed.values] == ["queued"]
@@ -59,7 +59,7 @@ def test_ctrl_c_leaves_the_run_and_says_what_goes_on(weft: Weft):
         follow.send_signal(signal.SIGINT)
         _, stderr = follow.communicate(timeout=30)
     assert follow.returncode == 130
-    assert f"run {run} is queued: saved; nothing runs it until weft worker is started" in stderr
+    assert f"run {run} is queued: saved; nothing runs it until weft worker or weft serve is started" in stderr
     assert weft.status(run) == "queued"
 
 

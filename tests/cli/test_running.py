@@ -106,7 +106,7 @@ def test_wrong_usage_is_one_message_and_exit_2(weft: Weft, arguments: tuple[str,
 def test_detached_it_is_only_queued_and_says_who_runs_it(weft: Weft):
     done = weft("run", "main.weft", "--detach", "--tag", "later")
     run = done.ok().stdout.strip()
-    assert "saved; nothing runs it until weft worker is started" in done.stderr
+    assert "saved; nothing runs it until weft worker or weft serve is started" in done.stderr
     assert weft.status(run) == "queued"
     with weft.started("worker") as worker:
         line = said(worker, "worker .* serves demo")
@@ -128,7 +128,7 @@ def test_ctrl_c_gives_the_run_back_and_says_what_goes_on(weft: Weft):
     assert process.returncode in (0, 130), stderr
     [row] = weft("executions", "--json").values
     if process.returncode == 130:
-        assert "saved; nothing runs it until weft worker is started" in stderr
+        assert "saved; nothing runs it until weft worker or weft serve is started" in stderr
         assert row["status"] == "queued"
         with weft.started("worker"):
             until(lambda: weft.status(row["run"]) == "completed")

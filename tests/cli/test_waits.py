@@ -72,7 +72,8 @@ def test_fault_b36_a_run_that_parks_says_so_in_one_plain_line_and_exits_6(weft: 
     [line] = done.stderr.splitlines()
     assert line == (
         f"run {run}: ask waits for the form “Approve the draft”: weft answer {token} ok=approve|reject tone=warm|cold "
-        "for=ann,bob note=…; saved; nothing runs it until weft worker is started"
+        f"for=ann,bob note=…, or /f/{token} of weft serve; "
+        "saved; nothing runs it until weft worker or weft serve is started"
     )
     assert not {"error", "Traceback", "warning"} & set(line.split())
 
@@ -91,7 +92,8 @@ def test_a_form_is_listed_answered_once_and_the_run_goes_on(weft: Weft):
     assert weft("forms", "--project", "demo").ok().stdout and weft("forms", "--project", "nobody").status == 5
 
     answered = weft("answer", form["token"], "ok=Yes", "tone=WARM", "for=ann,bob", "note=a=b").ok()
-    assert f"answered: run {run} is queued; saved; nothing runs it until weft worker is started" in answered.stderr
+    goes_on = "saved; nothing runs it until weft worker or weft serve is started"
+    assert f"answered: run {run} is queued; {goes_on}" in answered.stderr
     assert weft("forms").ok().stdout == ""
 
     again = weft("answer", form["token"], "ok=no", "tone=cold", "for=", "note=late")
@@ -208,7 +210,7 @@ def test_fault_b44_ctrl_c_leaves_a_waiting_run_parked_and_says_what_goes_on(weft
     with weft.started("run", "nap.weft") as process:
         said(process, "nap waits for a timer")
         process.send_signal(signal.SIGINT)
-        line = said(process, "is waiting: saved; nothing runs it until weft worker is started")
+        line = said(process, "is waiting: saved; nothing runs it until weft worker or weft serve is started")
         assert process.wait(timeout=20) == 130
     run = line.split()[1]
     assert weft.status(run) in ("waiting", "queued")

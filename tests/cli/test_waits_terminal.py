@@ -137,7 +137,7 @@ def test_left_open_it_stays_parked(weft: Weft):
         process.expect_exact("> ")
         process.send("\x04")
         process.expect_exact("left open: weft answer")
-        process.expect_exact("saved; nothing runs it until weft worker is started")
+        process.expect_exact("saved; nothing runs it until weft worker or weft serve is started")
         assert ends(process) == 6
     assert len(weft("forms", "--json").values) == 1
 
@@ -147,7 +147,7 @@ def test_fault_b44_ctrl_c_while_it_asks_leaves_the_run_parked(weft: Weft):
     with terminal(weft, "run", "parks.weft") as process:
         process.expect_exact("> ")
         process.sendintr()
-        process.expect_exact("saved; nothing runs it until weft worker is started")
+        process.expect_exact("saved; nothing runs it until weft worker or weft serve is started")
         assert ends(process) == 130
     [form] = weft("forms", "--json").values
     assert weft.status(form["run"]) == "waiting"

@@ -124,3 +124,21 @@ def test_its_links_to_the_repository_lead_somewhere() -> None:
     targets = re.findall(r"\bmake (\w+)", "\n".join(blocks("console")))
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert [name for name in targets if not re.search(rf"^{name}\b.*:", makefile, re.M)] == []
+
+
+def test_its_addresses_are_those_of_the_door() -> None:
+    from weft.web.api.routes import ENDPOINTS
+
+    asked = re.findall(r"^\$ curl (?:-N )?(?:-X (\w+) )?localhost:8080(/[^\s?]*)", "\n".join(blocks("console")), re.M)
+    assert len(asked) > 5
+    described = {(each.method, re.sub(r"{\w+}", "*", each.path)) for each in ENDPOINTS}
+    for method, path in asked:
+        assert (method or "GET", re.sub(r"0198…|(?<=/tags/)\w+", "*", path)) in described, path
+    assert set(re.findall(r"`(/[a-z.]+)`", section("Over HTTP"))) <= {each.path for each in ENDPOINTS}
+
+
+def test_its_rights_are_those_of_tokens() -> None:
+    from weft.service.upkeep import RIGHTS
+
+    [listed] = re.findall(r"some of the rights (.*?), for one\s", section("Over HTTP"), re.S)
+    assert tuple(re.findall(r"`(\w+)`", listed)) == RIGHTS

@@ -144,6 +144,20 @@ def test_fault_b46_a_form_of_a_worker_that_died_is_answered_here_and_resumed_els
     assert weft("logs", run).ok().stdout.strip().endswith("show: kept")
 
 
+def test_fault_b36_a_run_that_parks_says_the_whole_address_of_its_form(weft: Weft) -> None:
+    weft.write("asks.weft", TEXT)
+    with serving(weft) as (_, client):
+        address = str(client.base_url).rstrip("/")
+        parked = weft("run", "asks.weft")
+        assert parked.status == 6
+        [line] = parked.stderr.splitlines()
+        [form] = client.get("/api/v1/forms").json()["forms"]
+        assert f" or {address}{form['path']}; " in line
+        assert f"  {address}{form['path']}\n" in weft("forms").ok().stdout
+        assert f"{address}{form['path']}" in weft("why", form["run"]).ok().stdout
+    assert f"  {form['path']} of weft serve\n" in weft("forms").ok().stdout, "nobody serves it any more"
+
+
 def test_it_takes_over_and_drives_what_is_queued(weft: Weft) -> None:
     run = weft.queue()
     with serving(weft, "--concurrency", "2"):

@@ -74,4 +74,4 @@ async def who_goes_on(database: Database, run: RunRow) -> str:
         return f"worker {alive[0]} of {run.project_name} goes on"
     if run.status == "running":
         return "the process that started it goes on"
-    return "saved; nothing runs it until weft worker is started"
+    return "saved; nothing runs it until weft worker or weft serve is started"

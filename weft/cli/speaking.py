@@ -96,13 +96,19 @@ def waits_text(waiting: Waiting) -> str:
     return f"{named(waiting)} waits for {what(waiting)}{until}"
 
 
-def how_to_end(waiting: Waiting) -> str:
-    """What ends a wait that time alone does not end, or that need not wait so long."""
+def page(path: str, address: str | None) -> str:
+    """Where something is reached over HTTP: its whole address, if a weft serve is known to be open."""
+    return f"{path} of weft serve" if address is None else f"{address}{path}"
+
+
+def how_to_end(waiting: Waiting, address: str | None) -> str:
+    """What ends a wait that time alone does not end, or that need not wait so long. `address` as for `page`."""
     match waiting.kind:
         case "form":
-            return answer_command(waiting.token, waiting.spec["fields"])
+            command = answer_command(waiting.token, waiting.spec["fields"])
+            return f"{command}, or {page(f'/f/{waiting.token}', address)}"
         case "webhook":
-            return f"POST /w/{waiting.token} of weft serve"
+            return f"POST {page(f'/w/{waiting.token}', address)}"
         case "run":
             return f"weft why {waiting.target}"
         case _:

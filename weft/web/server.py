@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Final
 
 import anyio
@@ -64,7 +65,7 @@ async def listening_on(store: Store, host: str, port: int) -> AsyncIterator[List
                 f"others can reach {host}, and there is no token yet that would keep them out",
                 hint="Make one with weft token mint NAME --right read, or leave --host out to serve this machine.",
             )
-        yield Listening(bound, host, f"http://{f'[{name}]' if ':' in name else host}:{number}", local)
+        yield Listening(bound, host, f"http://{_shown(name, host)}:{number}", local)
 
 
 @asynccontextmanager
@@ -95,6 +96,13 @@ async def open_door(store: Store, served: Sequence[LoadedProject], listening: Li
         finally:
             door.stop()
             server.should_exit = True
+
+
+def _shown(bound: str, host: str) -> str:
+    """The host of the address that is printed: one that can be opened."""
+    if ip_address(bound.partition("%")[0]).is_unspecified:
+        return socket.gethostname()
+    return f"[{bound}]" if ":" in bound else host
 
 
 async def _serving(server: _Server, listening: socket.socket) -> None:

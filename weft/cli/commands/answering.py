@@ -12,9 +12,9 @@ from weft.cli.lines import iso, one_line
 from weft.cli.output import Output, is_terminal, note
 from weft.cli.session import opened, taken_up, who_goes_on
 from weft.cli.shell import COMPLETED, NOT_ENDED
-from weft.cli.speaking import answer_line, due_text, user
+from weft.cli.speaking import answer_line, due_text, page, user
 from weft.errors import UsageError
-from weft.service import waits
+from weft.service import doors, waits
 from weft.service.ids import find_run
 from weft.service.shapes import form_json
 from weft.service.waits import Ended, OpenForm, frames_text
@@ -36,6 +36,7 @@ async def forms(project: str | None, limit: int, json: bool, database_url: str |
     out = Output(json=json)
     async with opened(database_url) as store:
         found = await waits.open_forms(store, project, limit=limit)
+        address = await doors.address(store.database)
     for form in found:
         if json:
             out.value(form_json(form))
@@ -44,6 +45,7 @@ async def forms(project: str | None, limit: int, json: bool, database_url: str |
         where = f"{one_line(form.run.project_name)}  {one_line(form.node)}{frames_text(form.frames)}"
         out.line(f"{iso(form.since)}  {where}  {one_line(form.title)}{until}", "cyan")
         out.line(f"  {answer_line(form)}")
+        out.line(f"  {page(form.path, address)}")
     out.flush()
     if not found and not json:
         note("no forms wait")

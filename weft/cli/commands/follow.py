@@ -14,7 +14,7 @@ from weft.cli.output import STATUS_COLOURS, Output, note
 from weft.cli.session import opened, who_goes_on
 from weft.cli.shell import COMPLETED, ENDINGS, INTERRUPTED, NOT_ENDED
 from weft.cli.speaking import how_to_end, waits_text
-from weft.service import listing
+from weft.service import doors, listing
 from weft.service.ids import find_run
 from weft.service.listing import Cursor, RunRow
 from weft.service.shapes import run_json
@@ -109,7 +109,8 @@ class _QueueWatch:
             await self._tell_waits(now)
 
     async def _tell_waits(self, run: RunRow) -> None:
+        address = await doors.address(self._database)
         for each in (await why(self._database, run)).own_waits:
             if each.token not in self._told:
                 self._told.add(each.token)
-                note(f"{waits_text(each)}: {how_to_end(each)}", "cyan")
+                note(f"{waits_text(each)}: {how_to_end(each, address)}", "cyan")

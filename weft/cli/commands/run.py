@@ -25,7 +25,7 @@ from weft.errors import StoreUnreachable
 from weft.flow.selection import Selection, select
 from weft.lang.graph import Program
 from weft.rules.tags import check, normalise
-from weft.service import compiling
+from weft.service import compiling, doors
 from weft.service.ids import find_run, short
 from weft.service.projects import LoadedProject, load_project
 
@@ -140,7 +140,8 @@ async def _drive(store: Store, start: _Start, out: Output) -> int:
             if out.json:
                 out.value(_end_json(run, row.status, None))
             if stands is not None:
-                note(f"run {run}: {_outside_text(stands)}; {goes_on}")
+                address = await doors.address(store.database)
+                note(f"run {run}: {_outside_text(stands, address)}; {goes_on}")
                 return NOT_ENDED
             note(f"run {run} is {row.status}: {goes_on}")
             return INTERRUPTED
@@ -185,9 +186,9 @@ async def _follow(
     return stands
 
 
-def _outside_text(stands: Why) -> str:
+def _outside_text(stands: Why, address: str | None) -> str:
     """One line: what only the outside can end, and how."""
-    return "; ".join(f"{named(each)} waits for {what(each)}: {how_to_end(each)}" for each in outside(stands))
+    return "; ".join(f"{named(each)} waits for {what(each)}: {how_to_end(each, address)}" for each in outside(stands))
 
 
 def _heed_signals(interrupted: asyncio.Event) -> None:

@@ -9,7 +9,7 @@ from weft.cli.commands.worker import drain_on_signals, loaded_projects, serves
 from weft.cli.output import Output, note
 from weft.cli.session import opened
 from weft.cli.shell import COMPLETED
-from weft.service import listing
+from weft.service import doors, listing
 
 POOL = 10
 """Connections that the worker and all requests share."""
@@ -32,6 +32,7 @@ async def serve(
         listening_on(store, host, port) as listening,
         open_runtime(store, loaded, claims=True) as runtime,
         open_door(store, loaded, listening) as door,
+        doors.announced(store.database, listening.address, local=listening.local),
     ):
         runtime.on_saved(lambda run, _: door.saved(run))
         number = await listing.worker_number(store.database, runtime.worker.id)
