@@ -140,6 +140,14 @@ async def test_a_stream_tells_every_event_and_ends_with_the_run(weft: Weft) -> N
         assert [each.kind for each in told] == [each["kind"] for each in events]
 
 
+async def test_the_head_of_a_stream_is_no_stream(weft: Weft) -> None:
+    async with open_house(weft.url, weft.folder) as house:
+        run, _ = await house.parked(TEXT)
+        with anyio.fail_after(10):
+            head = await house.client.head(f"/api/v1/runs/{run}/events", headers=STREAM)
+        assert head.status_code == 200 and head.headers["content-type"].startswith("text/event-stream")
+
+
 async def test_a_stream_goes_on_behind_any_event(weft: Weft) -> None:
     async with open_house(weft.url, weft.folder) as house:
         run = await completed(house)

@@ -86,6 +86,7 @@ def test_the_wheel_carries_grammar_and_catalog_and_no_tests(wheel: Path) -> None
     assert [path for path in names if "test_" in path or "conftest" in path or "__pycache__" in path] == []
     assert {path.split("/")[0] for path in names if ".dist-info" not in path} == {"weft"}
     assert any(path.endswith(".sql") for path in names)
+    assert {"weft/web/templates/form.html", "weft/web/static/style.css"} <= set(names)
     assert "weft/py.typed" in names
     assert any(path.endswith("licenses/LICENSE") for path in names)
 

@@ -20,6 +20,9 @@ from weft.service.opening import Store
 from weft.web.refusals import Refused, forget_traceback
 
 REMEMBERED: Final = 2_000
+LARGEST_REMEMBERED: Final = 4_096
+"""Characters of an answer that is remembered; a larger one is read again."""
+
 GUESSES: Final = 20
 """How many unknown tokens of one run are looked for in its journal in a `SPAN`."""
 
@@ -52,7 +55,8 @@ class Late:
         try:
             return await work()
         except (AlreadyAnswered, WaitGone) as error:
-            _keep(self._over, token, error)
+            if isinstance(error, WaitGone) or len(repr(error.value)) <= LARGEST_REMEMBERED:
+                _keep(self._over, token, error)
             raise
         except NotFound:
             since, count = self._guesses.get(token[:32], (clock.now(), 0))

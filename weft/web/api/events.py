@@ -151,6 +151,8 @@ async def _stream(call: Call, wanted: Wanted) -> Response:
         # The one answer after which a browser does not ask again.
         return Response(status_code=204)
     call.door.check_room()
+    if call.request.method == "HEAD":
+        return Response(media_type="text/event-stream")
     return EventSourceResponse(_told(call, run, wanted, place), ping=PING, sep="\n", send_timeout=SEND_TIME)
 
 
