@@ -109,7 +109,7 @@ async def test_plans_beside_many_parked_runs(big: World) -> None:
         await measured(conn, 2500, lambda c: journal.append(c, worker, [parks(run) for run in mine]))
         await measured(conn, 30, lambda c: scopes.next_due(c))
         await measured(conn, 3500, lambda c: c.fetch(of_children.take, 200))
-        await measured(conn, 30, lambda c: snapshots.resume(c, project, some[0]))
+        await measured(conn, 30, lambda c: snapshots.resume(c, [(project, some[0])]))
         await measured(conn, 30, lambda c: listing.journal_page(c, listing.RunKey(project, some[0]), 0, 100))
         await measured(conn, 700, lambda c: stops.targets(c, stop, 100))
         await measured(conn, 30, lambda c: c.fetch(of_waits.told_of, project, some[0], tokens[0]))

@@ -90,6 +90,7 @@ async def test_a_run_that_is_being_ended_does_not_hold_up_a_sweep(world: World) 
             freed = await workers.release_dead(conn, [world.worker])
         assert freed == [(world.project, left, world.worker)]
         assert await workers.release_dead(conn, []) == []
+        await workers.forget(conn)
         assert await workers.notices(conn, world.worker) == [], "nobody will read them"
 
 
@@ -122,5 +123,5 @@ async def test_long_dead_workers_are_forgotten(world: World, database_url: str) 
     async with world.db.connection() as conn:
         await workers.leave(conn, world.worker)
     async with later(database_url, timedelta(days=2)) as db, db.connection() as conn:
-        await workers.release_dead(conn, [])
+        await workers.forget(conn)
         assert await conn.fetchval("SELECT count(*) FROM workers") == 0

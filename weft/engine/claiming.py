@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
 
-import anyio
-
 from weft.engine.executor import Execution, Host
 from weft.engine.programs import ProjectCode
 from weft.engine.retrying import retrying
@@ -26,10 +24,13 @@ from weft.store.pool import Connection, Database
 from weft.store.runs import programs, runs, scopes, snapshots
 from weft.store.runs.runs import Claimed, Fence
 from weft.store.runs.scopes import Ended, Ending
-from weft.store.runs.snapshots import Snapshot
+from weft.store.runs.snapshots import Kept, Snapshot
 
-LOOK_AGAIN = 1.0
-"""Seconds between two looks that no notice asked for."""
+MAKE_ROOM = 0.005
+"""Seconds in which runs may end before more are claimed, where there are more than a worker takes at once."""
+
+EVENTS_AT_ONCE = 20_000
+"""How many events of several runs are read in one statement."""
 
 SNAPSHOT_EVERY = 500
 """Events. A run that parks with more of them since the last snapshot gets a new one."""
@@ -77,17 +78,16 @@ class Claimer:
     async def run(self) -> None:
         """Claim until cancelled."""
         while True:
-            with anyio.move_on_after(LOOK_AGAIN):
-                await self._wake.wait()
+            await self._wake.wait()
             self._wake.clear()
             while (self.claims or self.own) and (free := self._concurrency - len(self._driven)) > 0:
                 claimed = await retrying(self._database, partial(self._claim, limit=free))
-                for each in claimed:
-                    # What was claimed while this worker began to leave is given back as it signs off.
-                    if self.claims or self.own:
-                        await self.resume(each)
+                for some in _readable_at_once(claimed):
+                    await self.resume(some)
                 if len(claimed) < free:
                     break
+                # There are more than there is room for: ask once a while for as many as ended, not for each.
+                await asyncio.sleep(MAKE_ROOM)
 
     async def _claim(self, connection: Connection, limit: int) -> list[Claimed]:
         if self._unsure and not self._starting:
@@ -127,15 +127,23 @@ class Claimer:
         await runs.release(connection, [Fence(each.project, each.run, self._worker, each.lease) for each in lost])
         self._unsure = False
 
-    async def resume(self, claimed: Claimed) -> None:
-        """Fold the run's journal over its program and go on with it."""
+    async def resume(self, claimed: Sequence[Claimed]) -> None:
+        """Fold the journals of runs over their programs and go on with them."""
+        keys = [(each.project, each.run) for each in claimed]
+        kept = await retrying(self._database, partial(snapshots.resume, keys=keys))
+        for each in claimed:
+            # What was claimed while this worker began to leave is given back as it signs off.
+            if self.claims or self.own:
+                await self._go_on(each, kept.pop(each.run))
+            # What goes on already has its turn between two folds.
+            await asyncio.sleep(0)
+
+    async def _go_on(self, claimed: Claimed, stored: Kept) -> None:
         code = self._projects[claimed.project]
         fence = Fence(claimed.project, claimed.run, self._worker, claimed.lease)
+        kept, rows = stored.snapshot, stored.rows
         try:
             program = await self._program(claimed.project, claimed.program)
-            kept, rows = await retrying(
-                self._database, lambda c: snapshots.resume(c, claimed.project, claimed.run)
-            )
             events = [decode(event) for row in rows for event in json.loads(row.events)]
             next_seq = claimed.next_seq
             if kept is None:
@@ -143,10 +151,10 @@ class Claimer:
                 assert isinstance(first, ExecutionStarted)
                 execution = Execution(self._host, code.ready(program, first.selection), code.key, first.selection)
             else:
-                stored = json.loads(kept.state)
-                ready = code.ready(program, stored["selection"])
-                execution = Execution(self._host, ready, code.key, stored["selection"])
-                execution.state = RunState.restore(ready.plan, stored["fold"])
+                state = json.loads(kept.state)
+                ready = code.ready(program, state["selection"])
+                execution = Execution(self._host, ready, code.key, state["selection"])
+                execution.state = RunState.restore(ready.plan, state["fold"])
                 execution.snapshot_after = kept.after
                 events = events[kept.after + 1 - rows[0].first :] if rows else []
             self._taken(execution, fence)
@@ -187,3 +195,17 @@ class Claimer:
             separators=(",", ":"),
         )
         await retrying(self._database, lambda c: snapshots.put(c, fence, Snapshot(after, state)))
+
+
+def _readable_at_once(claimed: Sequence[Claimed]) -> Iterator[list[Claimed]]:
+    """Runs in groups whose journals may be in memory together."""
+    group: list[Claimed] = []
+    events = 0
+    for each in claimed:
+        if group and events + each.next_seq > EVENTS_AT_ONCE:
+            yield group
+            group, events = [], 0
+        group.append(each)
+        events += each.next_seq
+    if group:
+        yield group

@@ -1,7 +1,7 @@
 """What a running body is given, with the run's journal and the store behind it.
 
-What an author may do and what is refused is `weft.nodes.firing.context.BaseContext`; here is where effects go: emissions,
-outcomes and lines into the run's journal, tags and stops into the store at once.
+What an author may do and what is refused is `weft.nodes.firing.context.BaseContext`; here is where effects go:
+emissions, outcomes and lines into the run's journal, tags and stops into the store at once.
 """
 
 from __future__ import annotations

@@ -161,6 +161,10 @@ class Execution:
         state = self.state
         for event in events:
             state.apply(event)
+        if state.ended is not None:
+            # Between the claim and the look at its journal it was ended.
+            self.stop()
+            return
         for key in list(state.running):
             runtime = self.program.node(key[0])
             if runtime.rerun:

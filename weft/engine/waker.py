@@ -55,13 +55,18 @@ class Waker:
         """Carry out what is due until cancelled."""
         while True:
             self._wake.clear()
-            await self._carry_out_stops()
-            await self._end_overdue()
-            await self._end_waits(waits.take_due)
-            await self._end_waits(children.take_ended)
-            due_in = await retrying(self._database, partial(scopes.next_due, projects=self._projects))
+            due_in = await self._next_due()
+            if due_in is not None and due_in <= timedelta(0):
+                await self._carry_out_stops()
+                await self._end_overdue()
+                await self._end_waits(waits.take_due)
+                await self._end_waits(children.take_ended)
+                due_in = await self._next_due()
             with anyio.move_on_after(_pause(due_in)):
                 await self._wake.wait()
+
+    async def _next_due(self) -> timedelta | None:
+        return await retrying(self._database, partial(scopes.next_due, projects=self._projects))
 
     async def _carry_out_stops(self) -> None:
         while taken := await retrying(

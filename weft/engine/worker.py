@@ -29,7 +29,7 @@ from weft.engine.journal_writer import JournalWriter
 from weft.engine.programs import Inputs, ProjectCode
 from weft.engine.retrying import retrying
 from weft.engine.starter import Starter
-from weft.engine.sweeper import sweep
+from weft.engine.sweeper import Sweeper
 from weft.engine.waker import Waker
 from weft.flow.events import Event, ExecutionStarted, LogLine, decode, encode
 from weft.lang.graph import Program
@@ -99,6 +99,15 @@ class Worker:
             stop_asked=self._stop_asked,
             begin_child=self._begin_child,
             child_started=self._born,
+        )
+        self.sweeper = Sweeper(
+            database,
+            worker,
+            list(self._projects),
+            own=lambda: None if self.claimer.claims else self.claimer.own,
+            told=self._hear,
+            ready=self.claimer.look,
+            freed=self._freed,
         )
         self._ends: dict[UUID, asyncio.Future[End | None]] = {}
         self._notices_now = asyncio.Event()
@@ -264,8 +273,11 @@ class Worker:
     def look_everywhere(self) -> None:
         """After a gap in the notices, look at everything that one could have been about."""
         self.claimer.look()
-        self._notices_now.set()
+        self._hear()
         self.waker.look()
+
+    def _hear(self) -> None:
+        self._notices_now.set()
 
     def tell_ended(self, ended: Iterable[Ended]) -> None:
         """These runs were ended by this process: their owners hear it."""
@@ -322,15 +334,14 @@ class Worker:
                 self.waker.run,
                 self.notice_loop,
                 self.renew_loop,
-                self.sweep_loop,
+                self.sweeper.run,
                 self.claimer.run,
             ):
                 group.start_soon(loop)
 
     async def notice_loop(self) -> None:
         while True:
-            with anyio.move_on_after(LOOK_AGAIN):
-                await self._notices_now.wait()
+            await self._notices_now.wait()
             self._notices_now.clear()
             # Heeded before it is looked at: an answer that comes after that is a notice of its own.
             told = await retrying(self.database, lambda c: workers.notices(c, self.id))
@@ -357,12 +368,6 @@ class Worker:
         asked = clock.now()
         told = await retrying(self.database, waits.now)
         self.clock_ahead = told - (asked + (clock.now() - asked) / 2)
-
-    async def sweep_loop(self) -> None:
-        seen: set[UUID] = set()
-        while True:
-            await asyncio.sleep(LOOK_AGAIN)
-            seen = await sweep(self.database, self.id, seen, self._freed)
 
     def _freed(self, project: int) -> None:
         self.notifier.send(Notice("ready", project, None, None))

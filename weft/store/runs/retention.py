@@ -64,6 +64,11 @@ async def delete(db: Database, project: int, keep: timedelta) -> int:
     return deleted
 
 
+async def make_periods(conn: Connection) -> None:
+    """Makes the journal's next months ahead of their time."""
+    await conn.execute(_SQL.make_periods)
+
+
 async def _levels(db: Database, project: int, level: list[UUID]) -> list[list[UUID]]:
     """These runs, what is below them, what is below that, and so on."""
     levels: list[list[UUID]] = []

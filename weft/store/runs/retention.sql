@@ -45,5 +45,8 @@ SELECT r.project, count(*) AS runs, sum(r.next_seq - 1)::bigint AS events
 FROM doomed AS d JOIN runs AS r ON r.project = d.project AND r.id = d.id
 GROUP BY r.project ORDER BY r.project
 
+-- name: make_periods
+SELECT weft_make_journal_periods()
+
 -- name: drop_periods
 SELECT weft_drop_journal_periods()

@@ -6,6 +6,7 @@ What the state holds is the fold's business.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -32,10 +33,22 @@ async def put(conn: Connection, fence: Fence, snapshot: Snapshot) -> bool:
     return kept == "INSERT 0 1"
 
 
-async def resume(conn: Connection, project: int, run: UUID) -> tuple[Snapshot | None, list[JournalRow]]:
+@dataclass(frozen=True, slots=True)
+class Kept:
     """What a wake folds: the snapshot, and the rows that hold events after it, in order. The first row may begin with
-    older events. One statement."""
-    rows = await conn.fetch(_SQL.resume, project, run)
-    if rows and rows[0]["count"] == 0:
-        return Snapshot(rows[0]["first"], rows[0]["events"]), [JournalRow(*row) for row in rows[1:]]
-    return None, [JournalRow(*row) for row in rows]
+    older events."""
+
+    snapshot: Snapshot | None
+    rows: list[JournalRow]
+
+
+async def resume(conn: Connection, keys: Sequence[tuple[int, UUID]]) -> dict[UUID, Kept]:
+    """What waking each of these runs (project, run) folds, in one statement; all of it is in memory then."""
+    kept = {run: Kept(None, []) for _, run in keys}
+    found = await conn.fetch(_SQL.resume, [project for project, _ in keys], [run for _, run in keys])
+    for run, first, count, at, events in found:
+        if count == 0:
+            kept[run] = Kept(Snapshot(first, events), [])
+        else:
+            kept[run].rows.append(JournalRow(first, count, at, events))
+    return kept

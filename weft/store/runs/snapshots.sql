@@ -8,17 +8,18 @@ ON CONFLICT (project, run) DO UPDATE SET after = excluded.after, state = exclude
 WHERE excluded.after > snapshots.after
 
 -- name: resume
--- The snapshot as a row without events, if there is one, then the journal from there on.
-WITH known AS MATERIALIZED (
-    SELECT after, state FROM snapshots WHERE project = $1 AND run = $2
-), start AS MATERIALIZED (
-    SELECT coalesce((SELECT after FROM known), 0) AS after
-)
-(SELECT after AS first, 0 AS count, '-infinity'::timestamptz AS at, state AS events FROM known)
-UNION ALL
-(SELECT first, count, at, events FROM journal
- WHERE project = $1 AND run = $2
-   AND first >= (SELECT coalesce(max(first), 1) FROM journal
-                 WHERE project = $1 AND run = $2 AND first <= (SELECT after FROM start) + 1)
-   AND first + count > (SELECT after FROM start) + 1
- ORDER BY first)
+-- Of each run its snapshot, as a row without events, if there is one, then its journal from there on. A run's rows are searched
+-- one run after another, each in its partition. $1..$2 one entry a run: projects, runs
+SELECT a.run, j.first, j.count, j.at, j.events
+FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY AS a (project, run, ord)
+LEFT JOIN LATERAL (SELECT after, state FROM snapshots WHERE project = a.project AND run = a.run LIMIT 1) AS s ON true,
+LATERAL (
+    SELECT s.after AS first, 0 AS count, '-infinity'::timestamptz AS at, s.state AS events, 0 AS place WHERE s.after IS NOT NULL
+    UNION ALL
+    SELECT first, count, at, events, 1 FROM journal
+    WHERE project = a.project AND run = a.run
+      AND first >= (SELECT coalesce(max(first), 1) FROM journal
+                    WHERE project = a.project AND run = a.run AND first <= coalesce(s.after, 0) + 1)
+      AND first + count > coalesce(s.after, 0) + 1
+) AS j
+ORDER BY a.ord, j.place, j.first

@@ -100,9 +100,27 @@ async def heed(conn: Connection, worker: UUID, told: Sequence[Told]) -> None:
 
 
 async def without_death_lock(conn: Connection) -> list[UUID]:
-    """Workers whose lock could be seen once and cannot be now. One look is no proof: after a restart of the
-    server all locks are free for a moment."""
+    """Workers whose lock could be seen once and cannot be now."""
     return [row["id"] for row in await conn.fetch(_SQL.without_death_lock, _LOCK_CLASS)]
+
+
+class Look(NamedTuple):
+    """`told`: there are notices. `ready`: something can be claimed. `leaves_runs`: a worker's lease has lapsed, or
+    one that is dead owns something. `unlocked` are workers whose lock could be seen once and cannot be now: one look
+    is no proof, since after a restart of the server (`server_up` for so long) all locks are free for a moment."""
+
+    told: bool
+    ready: bool
+    leaves_runs: bool
+    unlocked: list[UUID]
+    server_up: timedelta
+
+
+async def look(conn: Connection, worker: UUID, projects: Sequence[int], only: Sequence[UUID] | None) -> Look:
+    """What a worker that claims runs of these projects (of them `only` these, None: any) would find now. One
+    statement."""
+    chosen = None if only is None else list(only)
+    return Look(*await conn.fetchrow(_SQL.look, _LOCK_CLASS, worker, list(projects), chosen))
 
 
 async def release_dead(conn: Connection, dead: Sequence[UUID]) -> list[tuple[int, UUID, UUID]]:
@@ -112,9 +130,13 @@ async def release_dead(conn: Connection, dead: Sequence[UUID]) -> list[tuple[int
     """
     await conn.execute(_SQL.bury, list(dead))
     rows = await conn.fetch(_SQL.give_back)
+    return [(row["project"], row["run"], row["worker"]) for row in rows]
+
+
+async def forget(conn: Connection) -> None:
+    """Deletes what nobody will hear any more, and workers that ended long ago."""
     await conn.execute(_SQL.forget_notices)
     await conn.execute(_SQL.forget_workers)
-    return [(row["project"], row["run"], row["worker"]) for row in rows]
 
 
 @asynccontextmanager

@@ -36,6 +36,29 @@ WHERE w.ended_at IS NULL AND w.lock_is_proof
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND l.classid::bigint = $1 AND l.objid::bigint = w.number)
 
+-- name: look
+-- All that a worker looks for now and again, in one statement: what it must hear, what it could claim, whether dead workers left
+-- something, and whose death lock is gone. $1 class of the death locks, $2 worker, $3 projects, $4 runs that it may claim (null: any)
+SELECT EXISTS (SELECT FROM notices WHERE worker = $2) AS told,
+       EXISTS (SELECT FROM ready
+               WHERE worker IS NULL AND project = ANY ($3::integer[]) AND ($4::uuid[] IS NULL OR run = ANY ($4))) AS ready,
+       EXISTS (SELECT FROM workers WHERE ended_at IS NULL AND lease_until < (SELECT weft_now()))
+       OR (EXISTS (SELECT FROM workers WHERE ended_at > (SELECT weft_now()) - interval '5 minutes')
+           AND EXISTS (SELECT FROM ready
+                       WHERE worker IS NOT NULL
+                         AND worker <> ALL (ARRAY(SELECT id FROM workers WHERE ended_at IS NULL)))) AS leaves_runs,
+       ARRAY(SELECT w.id FROM workers AS w
+             WHERE w.ended_at IS NULL AND w.lock_is_proof
+               AND NOT EXISTS (
+                 SELECT FROM pg_locks AS l
+                 WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted
+                   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                   AND l.classid::bigint = $1 AND l.objid::bigint = w.number)) AS unlocked,
+       -- After a crash the server starts all of its processes anew, but for the one that watches over them. Who may not see
+       -- when is told that it was just now.
+       coalesce((SELECT clock_timestamp() - backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'),
+                interval '0') AS server_up
+
 -- name: bury
 -- Step 5, SKIP LOCKED: a worker that is renewing at this moment lives. The lapsed, and those of $1 whose lock is gone.
 WITH dead AS MATERIALIZED (
@@ -66,14 +89,12 @@ RETURNING r.project, r.id AS run
 UPDATE workers SET ended_at = weft_now() WHERE id = $1 AND ended_at IS NULL
 
 -- name: give_back
--- Steps 3 and 4, both with SKIP LOCKED: what somebody is ending or claiming is looked at again next time, since workers that
--- ended lately are swept again and again. That also catches what a worker claimed while it was being given up.
-WITH dead AS MATERIALIZED (
-    SELECT id FROM workers WHERE ended_at > (SELECT weft_now()) - interval '5 minutes'
-), left_behind AS MATERIALIZED (
+-- Steps 3 and 4, both with SKIP LOCKED: what somebody is ending or claiming is looked at again next time, as long as it is owned by
+-- nobody who lives. That also catches what a worker claimed while it was being given up.
+WITH left_behind AS MATERIALIZED (
     SELECT q.project, q.run, q.worker
     FROM (SELECT project, run, worker FROM ready
-          WHERE EXISTS (SELECT FROM dead) AND worker IN (SELECT id FROM dead)
+          WHERE worker IS NOT NULL AND worker <> ALL (ARRAY(SELECT id FROM workers WHERE ended_at IS NULL))
           FOR UPDATE SKIP LOCKED) AS q,
          LATERAL (SELECT FROM runs
                   WHERE project = q.project AND id = q.run AND ended_at IS NULL
