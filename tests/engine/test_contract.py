@@ -152,7 +152,8 @@ class EngineHost:
 
     async def give_up(self, dead: Worker, other: Worker) -> None:
         async with self.scene.database.connection() as connection:
-            assert await workers.release_dead(connection, [dead.id])
+            # Whoever looks first gives back what it owned: this, or a worker's own look.
+            await workers.release_dead(connection, [dead.id])
         other.heard(Notice("ready", self.scene.project))
 
     async def seen(self, run: UUID, node: ProgramNode) -> Seen:
