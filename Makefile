@@ -1,6 +1,7 @@
 # make demo    install weft into .venv and see the newest of three messages win
 # make test    install what the tests need and run them
-# make soak    try what takes long in full: every point of every fault, every order of two runs; an hour or more
+# make soak    try what takes long in full: ten minutes of kill -9 at random, ten workers and 50,000 runs, every point of every
+#              fault, every order of two runs; an hour or more
 # make coverage    the same, and which lines and branches of weft no test goes through
 # make lint types contracts    the other checks; make clean    remove what was made
 #
@@ -29,10 +30,10 @@ coverage: $(VENV)/installed-for-tests
 	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
 
-SOAK := tests/engine/faults tests/store/test_steering_model.py tests/store/test_state_machine.py
+SOAK := tests/engine/test_soak.py tests/engine/test_many_workers.py tests/engine/faults tests/store/test_steering_model.py tests/store/test_state_machine.py
 
 soak: $(VENV)/installed-for-tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --soak --rounds 1000 --timeout 14400 $(SOAK)
+	@$(BIN)/python -m pytest -n $(WORKERS) --soak --rounds 2500 --timeout 14400 $(SOAK)
 
 lint: $(VENV)/installed-for-tests
 	@$(BIN)/python -m ruff check .

@@ -218,7 +218,8 @@ async def test_a_run_that_its_own_process_lost_is_taken_back_by_it(scene: Scene)
         run = await worker.start(scene.project, scene.program("a = Sleep { value: 1  seconds: 1.5 }"))
         await scene.until_started(run, "a")
         async with scene.database.connection() as connection:
-            assert await workers.release_dead(connection, [worker.id]) == [(scene.project, run, worker.id)]
+            # Its own look may be quicker.
+            await workers.release_dead(connection, [worker.id])
         assert (await worker.ended(run, scene.project)).status == "completed"
     assert (await scene.kinds(run, "a")).count("node_resumed") == 1
     assert (await scene.status(run)).lease == 2
