@@ -1,4 +1,4 @@
-"""The searches of waits stay cheap beside 200,000 parked runs, of which some have something due."""
+"""The searches of waits stay cheap beside 200,000 parked runs (`--soak`: a million), some of which have something due."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from weft.store.runs.journal import Write
 from weft.store.runs.waits import NewWait
 from weft.store.sql import load
 
-PARKED = 200_000
+PARKED, PARKED_IN_A_SOAK = 200_000, 1_000_000
 DUE = 1_000
 """So many timers are due; as many runs wait for another, and as many are ready."""
 
-FILL = f"""
+
+def fill(parked: int) -> str:
+    return f"""
 CREATE TEMP TABLE made AS
-    SELECT weft_run_id() AS id, n, n % 100 AS sender FROM generate_series(1, {PARKED}) AS n;
+    SELECT weft_run_id() AS id, n, n % 100 AS sender FROM generate_series(1, {parked}) AS n;
 INSERT INTO scopes (project, id) SELECT $1, id FROM made;
 INSERT INTO runs (project, id, program, entry, started_at, status, worker, lease, next_seq, open_firings)
     SELECT $1, id, '{HASH}', 'main', weft_now(), 'waiting', NULL, 1, 5, '[["ask"]]' FROM made;
@@ -39,9 +41,9 @@ INSERT INTO waits (project, run, registered_at, node, frames, call, part, token,
            weft_now() + CASE WHEN n <= {DUE} THEN interval '-1 day' WHEN n % 2 = 0 THEN interval '1 day' END,
            '{{}}' FROM made;
 INSERT INTO tags (project, tag, run, number, live) SELECT $1, 'sender' || sender, id, n, true FROM made;
-UPDATE runs SET status = 'queued' WHERE id IN (SELECT id FROM made WHERE n > {PARKED - DUE});
-INSERT INTO ready (project, run) SELECT $1, id FROM made WHERE n > {PARKED - DUE};
-DELETE FROM waits WHERE run IN (SELECT id FROM made WHERE n > {PARKED - DUE});
+UPDATE runs SET status = 'queued' WHERE id IN (SELECT id FROM made WHERE n > {parked - DUE});
+INSERT INTO ready (project, run) SELECT $1, id FROM made WHERE n > {parked - DUE};
+DELETE FROM waits WHERE run IN (SELECT id FROM made WHERE n > {parked - DUE});
 INSERT INTO outbox (project, run, due) SELECT $1, id, weft_now() FROM made WHERE n BETWEEN {DUE + 1} AND {2 * DUE};
 DROP TABLE made;
 ANALYZE scopes, runs, ready, waits, outbox, tags, journal
@@ -49,12 +51,12 @@ ANALYZE scopes, runs, ready, waits, outbox, tags, journal
 
 
 @pytest_asyncio.fixture
-async def big(database_url: str) -> AsyncIterator[World]:
+async def big(database_url: str, soak: bool) -> AsyncIterator[World]:
     """Without the world's own look at the invariants, which reads everything."""
     async with World.open(database_url) as world:
         async with world.db.connection() as conn:
             await conn.execute("SET session_replication_role = replica")
-            await conn.execute(FILL.replace("$1", str(world.project)))
+            await conn.execute(fill(PARKED_IN_A_SOAK if soak else PARKED).replace("$1", str(world.project)))
             await conn.execute("SET session_replication_role = origin")
         yield world
 
@@ -106,6 +108,8 @@ async def test_plans_beside_many_parked_runs(big: World) -> None:
         await measured(conn, 30, lambda c: c.fetch(of_waits.find, some[0], tokens[0]), "projects")
         await measured(conn, 30, lambda c: waits.of_run(c, project, some[0]))
         await measured(conn, 120, lambda c: waits.forms(c, [project], 50))
+        page = listing.Wanted((project,), statuses=("waiting",), limit=20)
+        await measured(conn, 600, lambda c: listing.page(c, page))
         await measured(conn, 2500, lambda c: journal.append(c, worker, [parks(run) for run in mine]))
         await measured(conn, 30, lambda c: scopes.next_due(c))
         await measured(conn, 3500, lambda c: c.fetch(of_children.take, 200))

@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from tests.store.parking import answer, name, park, parked
-from tests.store.world import LogLine, NodeCompleted, World, later
+from tests.store.world import HASH, LogLine, NodeCompleted, World, later
 from weft.flow.events import encode
 from weft.store import projects
 from weft.store.pool import Database
-from weft.store.runs import journal, retention, runs, snapshots
+from weft.store.runs import journal, programs, retention, runs, snapshots
 from weft.store.runs.retention import Doomed
 from weft.store.runs.snapshots import Snapshot
 
@@ -184,3 +184,22 @@ async def test_a_month_without_events_is_dropped_once_it_is_over(world: World, d
         assert await retention.delete(db, world.project, NOW) == 1
         async with db.connection() as conn:
             assert await conn.fetchval(count) == before - 2
+
+
+async def test_programs_go_with_the_last_run_of_theirs_and_not_before(world: World, database_url: str) -> None:
+    async with world.db.connection() as conn:
+        for each in (HASH, "unused", "started again"):
+            await programs.put(conn, world.project, each, "{}")
+    run = await world.start_one()
+    async with later(database_url, timedelta(days=2)) as db, db.connection() as conn:
+        # Who starts runs of a program puts it first: from then on it is spared for a day.
+        await programs.put(conn, world.project, "started again", "{}")
+    known = "SELECT hash FROM programs ORDER BY hash"
+    async with later(database_url, timedelta(days=2)) as db:
+        await retention.delete(db, world.project, NOW)
+        async with db.connection() as conn:
+            assert [row["hash"] for row in await conn.fetch(known)] == [HASH, "started again"]
+        await world.cancel(run)
+        await retention.delete(db, world.project, NOW)
+        async with db.connection() as conn:
+            assert [row["hash"] for row in await conn.fetch(known)] == ["started again"]

@@ -63,3 +63,11 @@ async def test_rights_are_named_and_known(world: World, rights: list[str]) -> No
         with pytest.raises(UsageError):
             await tokens.mint(conn, "a", None, rights)
         assert await tokens.every(conn) == []
+
+
+async def test_one_may_be_for_the_runs_of_one_tag(world: World) -> None:
+    async with world.db.connection() as conn:
+        minted, text = await tokens.mint(conn, "one sender", world.project, ["read"], tag="sender_7")
+        plain, _ = await tokens.mint(conn, "all", world.project, ["read"])
+        found = await tokens.check(conn, text)
+    assert (minted.tag, plain.tag) == ("sender_7", None) and found == minted

@@ -208,3 +208,35 @@ def test_what_needs_a_right_says_so() -> None:
         assert {"401", "403"} <= said["responses"].keys() or each.right is None
     assert API["openapi"].startswith("3.1")
 
+
+
+async def test_a_token_for_one_tag_sees_and_touches_runs_that_carry_it_alone(weft: Weft) -> None:
+    async with open_house(weft.url, weft.folder) as house:
+        mine, my_form = await house.parked(TEXT, tags=["sender_7"])
+        theirs, their_form = await house.parked(TEXT, tags=["sender_8"])
+        house.door.local = False
+        _, text = await upkeep.mint(house.store, "one sender", None, RIGHTS, tag="sender_7")
+        token = {"authorization": f"Bearer {text}"}
+
+        async def get(at: str) -> Any:
+            return await house.client.get(f"/api/v1{at}", headers=token)
+
+        async def post(at: str, body: Any = None) -> Any:
+            return await house.client.post(f"/api/v1{at}", headers=token, json=body or {})
+
+        assert [each["run"] for each in (await get("/runs")).json()["runs"]] == [mine]
+        assert [each["run"] for each in (await get("/forms")).json()["forms"]] == [mine]
+        assert (await get("/tags/sender_8/runs")).json()["runs"] == []
+        hidden = their_form.removeprefix("/f/")
+        for at in (f"/runs/{theirs}", f"/runs/{theirs}/events", f"/forms/{hidden}"):
+            assert (await get(at)).status_code == 404, at
+        for at in (f"/runs/{theirs}/stop", f"/forms/{hidden}/skip"):
+            assert (await house.client.post(f"/api/v1{at}", headers=token)).status_code == 404, at
+        refused = await post("/tags/sender_8/stop", {"project": "demo-id"})
+        assert refused.status_code == 403 and "sender_7" in error(refused)["message"]
+        started = (await post("/runs", {"project": "demo-id", "tags": ["other"]})).json()["run"]
+        assert {"sender_7", "other"} <= set((await get(f"/runs/{started}")).json()["tags"])
+        answered = await post(f"/forms/{my_form.removeprefix('/f/')}/answer", {"values": {"text": "mine"}})
+        assert answered.status_code == 200
+        stopped = (await post("/tags/sender_7/stop", {"project": "demo-id"})).json()["stopped"]
+        assert theirs not in stopped

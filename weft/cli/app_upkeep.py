@@ -68,13 +68,14 @@ def mint(
     ],
     project: Project = None,
     every: Annotated[bool, typer.Option("--all", help="For all projects of the database.")] = False,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="For runs that carry this tag alone.")] = None,
     json: Json = False,
     database_url: Url = None,
 ) -> int:
     """Make a token. Its text is shown once, and nobody can tell it again."""
     from weft.cli.commands import upkeep as command
 
-    return drive(command.mint(name, right, command.Scope(project, every), json, database_url))
+    return drive(command.mint(name, right, command.Scope(project, every), tag, json, database_url))
 
 
 @token.command("list")

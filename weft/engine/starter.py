@@ -38,14 +38,15 @@ class Starter:
         self._worker = worker
         self._asked: list[_Asked] = []
         self._wake = asyncio.Event()
-        self._stored: set[tuple[int, str]] = set()
+        self._stored: dict[tuple[int, str], float] = {}
 
     async def store_program(self, project: int, program: Program) -> None:
-        """Keep the program in the store, once a process; its runs name it by its hash."""
+        """Keep the program in the store, where its runs name it by its hash."""
         key = (project, program.hash)
-        if key not in self._stored:
+        now = asyncio.get_running_loop().time()
+        if now - self._stored.get(key, -programs.USED_FOR.total_seconds()) >= programs.USED_FOR.total_seconds():
             await retrying(self._database, lambda c: programs.put(c, project, program.hash, program.text()))
-            self._stored.add(key)
+            self._stored[key] = now
 
     async def start(self, project: int, new: NewRun) -> UUID:
         """Returns the run's id once it is saved. A lost connection is not tried again: whether the run exists is then

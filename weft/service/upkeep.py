@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
+from weft.rules.tags import check
 from weft.service.opening import Store
 from weft.store import doctor, tokens
 from weft.store.doctor import Finding
@@ -47,14 +48,20 @@ async def findings(store: Store) -> AsyncIterator[Finding]:
             yield finding
 
 
-async def mint(store: Store, name: str, project: int | None, rights: Sequence[str]) -> tuple[Token, str]:
-    """A new token for a project's number (None: all), and its text, which nobody can tell again.
+async def mint(
+    store: Store, name: str, project: int | None, rights: Sequence[str], *, tag: str | None = None
+) -> tuple[Token, str]:
+    """A new token for a project's number (None: all) and, with a tag, for the runs that carry it alone; and its
+    text, which nobody can tell again.
 
     Raises:
         UsageError: no right, or one that does not exist.
+        InvalidTag: the tag cannot be one.
     """
+    if tag is not None:
+        check([tag])
     async with store.database.connection() as connection:
-        return await tokens.mint(connection, name, project, rights)
+        return await tokens.mint(connection, name, project, rights, tag=tag)
 
 
 async def every_token(store: Store) -> list[Token]:

@@ -28,11 +28,13 @@ _BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`project` None: all projects. A token that was revoked lets nobody in and stays listed."""
+    """`project` None: all projects; `tag` None: all runs, else those that carry it. A token that was revoked lets
+    nobody in and stays listed."""
 
     id: int
     name: str
     project: int | None
+    tag: str | None
     rights: tuple[str, ...]
     created_at: datetime
     revoked_at: datetime | None
@@ -41,7 +43,9 @@ class Token:
         return self.revoked_at is None and right in self.rights and self.project in (None, project)
 
 
-async def mint(conn: Connection, name: str, project: int | None, rights: Sequence[str]) -> tuple[Token, str]:
+async def mint(
+    conn: Connection, name: str, project: int | None, rights: Sequence[str], *, tag: str | None = None
+) -> tuple[Token, str]:
     """A new token, and its text, which nobody can tell again. Raises `UsageError` for no right or an unknown one."""
     unknown = [right for right in rights if right not in RIGHTS]
     if unknown:
@@ -50,7 +54,7 @@ async def mint(conn: Connection, name: str, project: int | None, rights: Sequenc
         raise UsageError("a token without a right is of no use", hint=f"the rights are {', '.join(RIGHTS)}")
     text = _PREFIX + secrets.token_urlsafe(_BYTES)
     in_order = [right for right in RIGHTS if right in rights]
-    row = await conn.fetchrow(_SQL.add, _hash(text), name, project, in_order)
+    row = await conn.fetchrow(_SQL.add, _hash(text), name, project, tag, in_order)
     return _token(row), text
 
 
@@ -75,8 +79,8 @@ async def check(conn: Connection, text: str) -> Token | None:
 
 
 def _token(row: Any) -> Token:
-    number, name, project, rights, created_at, revoked_at = row
-    return Token(number, name, project, tuple(rights), created_at, revoked_at)
+    number, name, project, tag, rights, created_at, revoked_at = row
+    return Token(number, name, project, tag, tuple(rights), created_at, revoked_at)
 
 
 def _hash(text: str) -> bytes:

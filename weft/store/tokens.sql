@@ -1,9 +1,9 @@
 -- name: add
-INSERT INTO tokens (hash, name, project, rights, created_at) VALUES ($1, $2, $3, $4, weft_now())
-RETURNING id, name, project, rights, created_at, revoked_at
+INSERT INTO tokens (hash, name, project, tag, rights, created_at) VALUES ($1, $2, $3, $4, $5, weft_now())
+RETURNING id, name, project, tag, rights, created_at, revoked_at
 
 -- name: all
-SELECT id, name, project, rights, created_at, revoked_at FROM tokens ORDER BY id
+SELECT id, name, project, tag, rights, created_at, revoked_at FROM tokens ORDER BY id
 
 -- name: revoke
 UPDATE tokens SET revoked_at = weft_now() WHERE id = $1 AND revoked_at IS NULL
@@ -12,4 +12,4 @@ UPDATE tokens SET revoked_at = weft_now() WHERE id = $1 AND revoked_at IS NULL
 SELECT EXISTS (SELECT FROM tokens WHERE id = $1)
 
 -- name: find
-SELECT id, name, project, rights, created_at, revoked_at FROM tokens WHERE hash = $1 AND revoked_at IS NULL
+SELECT id, name, project, tag, rights, created_at, revoked_at FROM tokens WHERE hash = $1 AND revoked_at IS NULL

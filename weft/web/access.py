@@ -42,8 +42,13 @@ class Caller:
     def sees_project(self, project: int) -> bool:
         return self.token is None or self.token.project in (None, project)
 
+    @property
+    def tag(self) -> str | None:
+        """The tag that a run must carry for the caller to see it; None: any run."""
+        return None if self.token is None else self.token.tag
+
     def sees(self, run: RunRow) -> bool:
-        return self.sees_project(run.project)
+        return self.sees_project(run.project) and self.tag in (None, *run.tags)
 
 
 async def caller(request: Request) -> Caller:

@@ -100,13 +100,15 @@ def _rules(count: int) -> str:
     return f"{count} rule{'' if count == 1 else 's'}"
 
 
-async def mint(name: str, rights: list[str], scope: Scope, json: bool, database_url: str | None) -> int:
+async def mint(
+    name: str, rights: list[str], scope: Scope, tag: str | None, json: bool, database_url: str | None
+) -> int:
     out = Output(json=json)
     if not name.strip() or not name.isprintable() or len(name) > 100:
         raise UsageError("a token's name is one line of 1 to 100 characters")
     async with opened(database_url) as store:
         project = await _project_of_token(store, scope)
-        token, text = await upkeep.mint(store, name, project, rights)
+        token, text = await upkeep.mint(store, name, project, rights, tag=tag)
         if json:
             out.value({**_token_json(token, await _keys(store)), "token": text})
         else:
@@ -160,6 +162,8 @@ async def _keys(store: Store) -> dict[int, str]:
 def _token_row(token: upkeep.Token, keys: dict[int, str]) -> list[str]:
     state = "" if token.revoked_at is None else f"revoked {iso(token.revoked_at)}"
     project = "all projects" if token.project is None else keys.get(token.project, "?")
+    if token.tag is not None:
+        project += f", runs tagged {token.tag}"
     return [str(token.id), one_line(token.name), project, ",".join(token.rights), iso(token.created_at), state]
 
 
@@ -168,6 +172,7 @@ def _token_json(token: upkeep.Token, keys: dict[int, str]) -> dict[str, Any]:
         "id": token.id,
         "name": token.name,
         "project": None if token.project is None else keys.get(token.project),
+        "tag": token.tag,
         "rights": list(token.rights),
         "created": iso(token.created_at),
         "revoked": None if token.revoked_at is None else iso(token.revoked_at),

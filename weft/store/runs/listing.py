@@ -110,6 +110,8 @@ async def page(conn: Connection, wanted: Wanted) -> list[RunRow]:
         found = await conn.fetch(_queries.page_tagged, *arguments, list(wanted.tags))
     elif wanted.statuses and LIVE_STATUSES.issuperset(wanted.statuses):
         found = await conn.fetch(_queries.page_live, *arguments)
+    elif wanted.statuses == ("waiting",):
+        found = await conn.fetch(_queries.page_waiting, *arguments)
     else:
         found = await conn.fetch(_queries.page, *arguments)
     return await rows(conn, [RunKey(*row) for row in found])

@@ -38,6 +38,22 @@ WHERE w.project = ANY ($1::integer[])
       WHERE j.project = r.project AND j.run = r.id AND e.event ->> 'node' = $4))
 ORDER BY r.id DESC LIMIT $5::integer OFFSET $6::integer
 
+-- name: page_waiting
+-- The same, of runs that wait: found by what they wait for.
+SELECT found.project, found.id
+FROM unnest($1::integer[]) AS p (id)
+CROSS JOIN LATERAL (
+    SELECT r.project, r.id
+    FROM (SELECT DISTINCT run FROM waits WHERE project = p.id AND ($3::uuid IS NULL OR run >= $3) ORDER BY run DESC) AS w
+    JOIN LATERAL (SELECT project, id, status FROM runs WHERE project = p.id AND id = w.run LIMIT 1) AS r ON true
+    WHERE r.status = ANY ($2::text[])
+      AND ($4::text IS NULL OR EXISTS (
+          SELECT FROM journal j CROSS JOIN json_array_elements(j.events) AS e (event)
+          WHERE j.project = r.project AND j.run = r.id AND e.event ->> 'node' = $4))
+    ORDER BY w.run DESC LIMIT $5::integer + $6::integer
+) found
+ORDER BY found.id DESC LIMIT $5 OFFSET $6
+
 -- name: page_tagged
 -- The same, of runs that carry every tag of $7, found by the first of them.
 SELECT found.project, found.id

@@ -40,7 +40,8 @@ async def count(conn: Connection, projects: Sequence[int], keep: timedelta) -> l
 
 
 async def delete(db: Database, project: int, keep: timedelta) -> int:
-    """Deletes the project's runs of trees that ended longer ago than `keep`, and returns how many it were.
+    """Deletes the project's runs of trees that ended longer ago than `keep`, and returns how many it were; and
+    programs that no run has any more.
 
     May be repeated, and done by two processes at once. Raises `StoreUnreachable`; what was deleted until then is gone.
     """
@@ -60,6 +61,7 @@ async def delete(db: Database, project: int, keep: timedelta) -> int:
                 deleted += int(done.removeprefix("DELETE "))
         after = page[-1]["id"]
     async with db.connection() as conn:
+        await conn.execute(_SQL.forget_programs, project, keep)
         await conn.execute(_SQL.drop_periods)
     return deleted
 

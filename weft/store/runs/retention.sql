@@ -45,6 +45,13 @@ SELECT r.project, count(*) AS runs, sum(r.next_seq - 1)::bigint AS events
 FROM doomed AS d JOIN runs AS r ON r.project = d.project AND r.id = d.id
 GROUP BY r.project ORDER BY r.project
 
+-- name: forget_programs
+-- Programs that no run has and that nobody has put for a day, which is twice as long as who put one relies on it.
+-- $1 project, $2 how long runs are kept
+DELETE FROM programs AS p
+WHERE p.project = $1 AND p.used_at < (SELECT weft_now()) - greatest($2::interval, interval '1 day')
+  AND p.hash NOT IN (SELECT program FROM runs WHERE project = $1)
+
 -- name: make_periods
 SELECT weft_make_journal_periods()
 

@@ -26,6 +26,7 @@ from weft.web.access import visible
 from weft.web.api.finding import run_at, shown
 from weft.web.api.table import Call
 from weft.web.reading import invalid, json_object, one_query, text_of, whole_query
+from weft.web.refusals import Refused
 
 MOST: Final = 500
 DEFAULT: Final = 50
@@ -47,6 +48,8 @@ async def runs_of_tag(call: Call) -> Response:
 
 async def _page(call: Call, tags: list[str]) -> dict[str, Any]:
     query = call.request
+    if call.who.tag is not None:
+        tags = [*tags, call.who.tag]
     statuses = query.query_params.getlist("status")
     for each in statuses:
         if each not in STATUSES:
@@ -103,7 +106,9 @@ async def start_run(call: Call) -> Response:
         _values(given, "emit"),
     )
     inputs = _values(given, "inputs")
-    tags = list(dict.fromkeys(normalise(each) for each in _texts(given, "tags")))
+    # Who sees the runs of one tag alone starts such a run.
+    own = [] if call.who.tag is None else [call.who.tag]
+    tags = list(dict.fromkeys([*own, *(normalise(each) for each in _texts(given, "tags"))]))
     if tags:
         check(tags)
     deadline = _deadline(given.get("deadline"))
@@ -195,6 +200,8 @@ def _unstopped(run: RunRow, failure: str | None) -> Conflict:
 async def stop_tag(call: Call) -> Response:
     given = await json_object(call.request, ["project", "reason"], empty=True)
     tag, reason, name = normalise(call.at("tag")), _reason(given), text_of(given, "project")
+    if call.who.tag not in (None, tag):
+        raise Refused(403, "forbidden", f"this token is for runs tagged {call.who.tag}")
     project = _one_project(await visible(call.door.store, call.who, name))
     stopped = await stopping.stop_tagged(call.door.store.database, project.key, tag, reason)
     return JSONResponse(
