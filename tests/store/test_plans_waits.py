@@ -1,4 +1,4 @@
-"""The searches of waits stay cheap beside 200,000 parked runs (`--soak`: a million), some of which have something due."""
+"""The searches of waits stay cheap beside 200,000 parked runs (`--soak`: a million), of which some are due."""
 
 from __future__ import annotations
 
