@@ -223,3 +223,22 @@ async def test_a_run_that_its_own_process_lost_is_taken_back_by_it(scene: Scene)
         assert (await worker.ended(run, scene.project)).status == "completed"
     assert (await scene.kinds(run, "a")).count("node_resumed") == 1
     assert (await scene.status(run)).lease == 2
+
+
+async def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(scene: Scene) -> None:
+    [beside] = await scene.queue("a = Sleep { value: 1  seconds: 4 }\nb = Step { value: a.value }")
+    [deadly] = await scene.queue("calm = Step { value: 1 }\nboom = KillsItsProcess { _should_flow: calm.value }")
+    died = 0
+    while (await scene.status(deadly)).ended_at is None:
+        async with scene.process() as process:
+            ended = asyncio.create_task(scene.until_ended(deadly))
+            gone = asyncio.create_task(process.process.wait())
+            await asyncio.wait([ended, gone], return_when=asyncio.FIRST_COMPLETED)
+            died += gone.done()
+            ended.cancel()
+            gone.cancel()
+    status = await scene.status(deadly)
+    assert (died, status.status) == (5, "failed")
+    assert "5 workers died one after another" in str(status.error) and "boom" in str(status.error)
+    async with scene.worker(claims=True):
+        assert (await scene.until_ended(beside)).status == "completed"

@@ -146,7 +146,7 @@ async def test_plans_of_what_a_worker_does_all_day(big: World) -> None:
         # For what is done after a death; "ready" is small enough to be read through.
         await conn.execute("SET enable_seqscan = off")
         look = load(workers.__name__).look
-        await measured(300, lambda c: c.fetch(look, 1, uuid4(), [project], None), "ready")
+        await measured(300, lambda c: c.fetch(look, 1, uuid4(), [project], None, 3), "ready")
         await measured(250, lambda c: workers.release_dead(c, []), "ready")
         await measured(600, lambda c: workers.release_dead(c, [lost]), "ready")
         await measured(LIVE * 3, lambda c: runs.owned(c, worker), "ready")

@@ -32,6 +32,9 @@ MAKE_ROOM = 0.005
 EVENTS_AT_ONCE = 20_000
 """How many events of several runs are read in one statement."""
 
+MOST_DEATHS = 5
+"""As many workers may die while they drive one run, without its coming any further; then it fails."""
+
 SNAPSHOT_EVERY = 500
 """Events. A run that parks with more of them since the last snapshot gets a new one."""
 
@@ -70,9 +73,16 @@ class Claimer:
         self._wake = asyncio.Event()
         self._starting = 0
         self._unsure = False
+        self._suspects = False
+        self._suspect: UUID | None = None
 
     def look(self) -> None:
         """There may be something to claim now."""
+        self._wake.set()
+
+    def look_for_suspects(self) -> None:
+        """There may be a run that kills who drives it."""
+        self._suspects = True
         self._wake.set()
 
     async def run(self) -> None:
@@ -88,13 +98,36 @@ class Claimer:
                     break
                 # There are more than there is room for: ask once a while for as many as ended, not for each.
                 await asyncio.sleep(MAKE_ROOM)
+            if self._suspects and (self.claims or self.own):
+                await self._take_suspect()
 
-    async def _claim(self, connection: Connection, limit: int) -> list[Claimed]:
+    async def _take_suspect(self) -> None:
+        """Takes one run under whose drivers several died, and no other such beside it: should this process die too, it
+        is that one. What went on beside it when it died has not come further either, and is not to be blamed."""
+        self._suspects = False
+        if self._suspect in self._driven:
+            return
+        for each in await retrying(self._database, partial(self._claim, limit=1, suspects=True)):
+            self._suspect = each.run
+            if each.deaths >= MOST_DEATHS:
+                await self._fail(Fence(each.project, each.run, self._worker, each.lease), await self._obituary(each))
+            else:
+                await self.resume([each])
+
+    async def _obituary(self, claimed: Claimed) -> str:
+        status = await retrying(self._database, lambda c: runs.open_firings(c, claimed.project, claimed.run))
+        nodes = ", ".join(dict.fromkeys(node for node, *_ in json.loads(status)))
+        return (
+            f"{claimed.deaths} workers died one after another while they drove this run; these nodes were under way: "
+            f"{nodes or 'none'}. Does one of them end its process, or take all the memory?"
+        )
+
+    async def _claim(self, connection: Connection, limit: int, suspects: bool = False) -> list[Claimed]:
         if self._unsure and not self._starting:
             await self._give_back_unknown(connection)
         unsure, self._unsure = self._unsure, True
         only = None if self.claims else list(self.own)
-        claimed = await runs.claim(connection, self._worker, list(self._projects), limit, only)
+        claimed = await runs.claim(connection, self._worker, list(self._projects), limit, only, suspects=suspects)
         self._unsure = unsure
         return claimed
 

@@ -39,8 +39,9 @@ log = get_logger("weft.sweeper")
 
 
 class Sweeper:
-    """`own()` are the runs that may be claimed, None for any of the projects. `told`, `ready` and `freed` are called
-    when there is something to hear, something to claim, and a project of which something was freed."""
+    """`own()` are the runs that may be claimed, None for any of the projects. `told`, `ready`, `suspects` and
+    `freed` are called when there is something to hear, something to claim, something to claim that may be deadly,
+    and a project of which something was freed."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class Sweeper:
         own: Callable[[], Collection[UUID] | None],
         told: Callable[[], None],
         ready: Callable[[], None],
+        suspects: Callable[[], None],
         freed: Callable[[int], None],
     ) -> None:
         self._database = database
@@ -59,6 +61,7 @@ class Sweeper:
         self._own = own
         self._told = told
         self._ready = ready
+        self._suspects = suspects
         self._freed = freed
         self._missing: dict[UUID, float] = {}
 
@@ -82,6 +85,8 @@ class Sweeper:
                 self._told()
             if look.ready:
                 self._ready()
+            if look.suspects:
+                self._suspects()
             if (dead := self._dead(look)) or look.leaves_runs:
                 await self._give_back(dead)
             if anyio.current_time() - tidied >= TIDY_EVERY:

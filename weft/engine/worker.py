@@ -107,6 +107,7 @@ class Worker:
             own=lambda: None if self.claimer.claims else self.claimer.own,
             told=self._hear,
             ready=self.claimer.look,
+            suspects=self.claimer.look_for_suspects,
             freed=self._freed,
         )
         self._ends: dict[UUID, asyncio.Future[End | None]] = {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -155,6 +156,16 @@ class Exits(Node):
 
     async def run(self, ctx: ExecutionContext) -> None:
         sys.exit(3)
+
+
+class KillsItsProcess(Node):
+    """End the process, as a crash of a library would."""
+
+    class Outputs:
+        value: int
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        os._exit(9)
 
 
 class Fails(Node):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from weft.errors import NotFound, RunEnded
@@ -16,6 +17,10 @@ from weft.store.runs.packing import pack
 from weft.store.sql import load
 
 _SQL = load(__name__)
+
+SUSPECT: Final = 3
+"""From so many deaths on a run is claimed apart from others, so that it can be told whether it is the one that
+kills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,15 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A run that is ours from now on, under this lease number; `program` is its program's hash."""
+    """A run that is ours from now on, under this lease number; `program` is its program's hash. `deaths` is how many
+    workers died one after another while they drove it, without its having come any further."""
 
     project: int
     run: UUID
     lease: int
     program: str
     next_seq: int
+    deaths: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +138,22 @@ async def _start(
 
 
 async def claim(
-    conn: Connection, worker: UUID, projects: Sequence[int], limit: int, only: Sequence[UUID] | None = None
+    conn: Connection,
+    worker: UUID,
+    projects: Sequence[int],
+    limit: int,
+    only: Sequence[UUID] | None = None,
+    *,
+    suspects: bool = False,
 ) -> list[Claimed]:
     """Takes up to `limit` runs that nobody drives, oldest first within a project, the projects in a new order
-    each time; of those in `only`, where it is given. A worker that was given up as dead gets none."""
-    rows = await conn.fetch(_SQL.claim, worker, list(projects), limit, None if only is None else list(only))
+    each time; of those in `only`, where it is given. A worker that was given up as dead gets none.
+
+    `suspects`: only those that may kill who drives them, else only the others.
+    """
+    rows = await conn.fetch(
+        _SQL.claim, worker, list(projects), limit, None if only is None else list(only), SUSPECT, suspects
+    )
     return [Claimed(*row) for row in rows]
 
 
@@ -154,6 +172,12 @@ async def release(conn: Connection, fences: Sequence[Fence]) -> None:
         [fence.worker for fence in fences],
         [fence.lease for fence in fences],
     )
+
+
+async def open_firings(conn: Connection, project: int, run: UUID) -> str:
+    """The firings that have started and not ended, as JSON text."""
+    found: str | None = await conn.fetchval(_SQL.open_firings, project, run)
+    return found or "[]"
 
 
 async def status(conn: Connection, project: int, run: UUID) -> RunStatus | None:

@@ -43,12 +43,14 @@ UPDATE scopes SET has_children = true WHERE project = $1 AND id = $2 AND NOT has
 -- name: claim
 -- Steps 3 and 4, both with SKIP LOCKED: a run that is being ended is passed over, and nobody is waited for. The ready list
 -- leads: joined in one piece, the search went through all runs that ever were, in the order of their ids.
--- $1 worker, $2 projects, $3 limit, $4 the runs to choose from (null: any)
+-- $1 worker, $2 projects, $3 limit, $4 the runs to choose from (null: any), $5 from how many deaths on a run is suspect,
+-- $6 whether such are wanted, or all the others
 WITH picked AS MATERIALIZED (
-    SELECT waiting.project, waiting.run
+    SELECT waiting.project, waiting.run, waiting.deaths
     FROM (SELECT project FROM unnest($2::integer[]) AS project ORDER BY random()) AS served,
-         LATERAL (SELECT r.project, r.run FROM ready AS r
+         LATERAL (SELECT r.project, r.run, r.deaths FROM ready AS r
                   WHERE r.project = served.project AND r.worker IS NULL AND ($4::uuid[] IS NULL OR r.run = ANY ($4))
+                    AND (r.deaths >= $5) = $6
                   ORDER BY r.run LIMIT $3
                   FOR UPDATE SKIP LOCKED) AS waiting,
          LATERAL (SELECT FROM runs AS u
@@ -62,7 +64,7 @@ WITH picked AS MATERIALIZED (
 UPDATE runs AS u SET worker = $1, lease = u.lease + 1, status = 'running'
 FROM picked AS p
 WHERE u.project = p.project AND u.id = p.run
-RETURNING u.project, u.id AS run, u.lease, u.program, u.next_seq
+RETURNING u.project, u.id AS run, u.lease, u.program, u.next_seq, p.deaths
 
 -- name: release
 -- Steps 3 and 4. $1..$4 the fences: projects, runs, workers, leases
@@ -79,12 +81,15 @@ WITH mine AS MATERIALIZED (
 UPDATE runs AS u SET worker = NULL, status = 'queued' FROM mine AS m WHERE u.project = m.project AND u.id = m.id
 
 -- name: owned
-SELECT q.project, q.run, r.lease, r.program, r.next_seq
+SELECT q.project, q.run, r.lease, r.program, r.next_seq, q.deaths
 FROM ready AS q,
      LATERAL (SELECT lease, program, next_seq FROM runs
               WHERE project = q.project AND id = q.run AND worker = $1 AND ended_at IS NULL
               LIMIT 1) AS r
 WHERE q.worker = $1
+
+-- name: open_firings
+SELECT open_firings FROM runs WHERE project = $1 AND id = $2
 
 -- name: status
 SELECT status, worker, lease, next_seq, started_at, ended_at, reason, cause, error, program, entry

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from weft.store.beside import beside
 from weft.store.pool import CONNECTION_LOST, FIRST_RETRY, LAST_RETRY, Connection, Database, until_lost
+from weft.store.runs.runs import SUSPECT
 from weft.store.sql import load
 
 _SQL = load(__name__)
@@ -105,12 +106,13 @@ async def without_death_lock(conn: Connection) -> list[UUID]:
 
 
 class Look(NamedTuple):
-    """`told`: there are notices. `ready`: something can be claimed. `leaves_runs`: a worker's lease has lapsed, or
-    one that is dead owns something. `unlocked` are workers whose lock could be seen once and cannot be now: one look
-    is no proof, since after a restart of the server (`server_up` for so long) all locks are free for a moment."""
+    """`told`: there are notices. `ready`: something can be claimed. `suspects`: so can runs that may kill who drives
+    them. `leaves_runs`: a worker's lease has lapsed, or one that is dead owns something. `unlocked` are workers
+    whose lock could be seen once and cannot be now: one look is no proof, since after a restart of the server (`server_up` for so long) all locks are free for a moment."""
 
     told: bool
     ready: bool
+    suspects: bool
     leaves_runs: bool
     unlocked: list[UUID]
     server_up: timedelta
@@ -120,7 +122,7 @@ async def look(conn: Connection, worker: UUID, projects: Sequence[int], only: Se
     """What a worker that claims runs of these projects (of them `only` these, None: any) would find now. One
     statement."""
     chosen = None if only is None else list(only)
-    return Look(*await conn.fetchrow(_SQL.look, _LOCK_CLASS, worker, list(projects), chosen))
+    return Look(*await conn.fetchrow(_SQL.look, _LOCK_CLASS, worker, list(projects), chosen, SUSPECT))
 
 
 async def release_dead(conn: Connection, dead: Sequence[UUID]) -> list[tuple[int, UUID, UUID]]:

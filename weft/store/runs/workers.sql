@@ -39,9 +39,14 @@ WHERE w.ended_at IS NULL AND w.lock_is_proof
 -- name: look
 -- All that a worker looks for now and again, in one statement: what it must hear, what it could claim, whether dead workers left
 -- something, and whose death lock is gone. $1 class of the death locks, $2 worker, $3 projects, $4 runs that it may claim (null: any)
+-- $5 from how many deaths on a run is suspect
 SELECT EXISTS (SELECT FROM notices WHERE worker = $2) AS told,
        EXISTS (SELECT FROM ready
-               WHERE worker IS NULL AND project = ANY ($3::integer[]) AND ($4::uuid[] IS NULL OR run = ANY ($4))) AS ready,
+               WHERE worker IS NULL AND project = ANY ($3::integer[]) AND ($4::uuid[] IS NULL OR run = ANY ($4))
+                 AND deaths < $5) AS ready,
+       EXISTS (SELECT FROM ready
+               WHERE worker IS NULL AND project = ANY ($3::integer[]) AND ($4::uuid[] IS NULL OR run = ANY ($4))
+                 AND deaths >= $5) AS suspects,
        EXISTS (SELECT FROM workers WHERE ended_at IS NULL AND lease_until < (SELECT weft_now()))
        OR (EXISTS (SELECT FROM workers WHERE ended_at > (SELECT weft_now()) - interval '5 minutes')
            AND EXISTS (SELECT FROM ready
@@ -90,17 +95,21 @@ UPDATE workers SET ended_at = weft_now() WHERE id = $1 AND ended_at IS NULL
 
 -- name: give_back
 -- Steps 3 and 4, both with SKIP LOCKED: what somebody is ending or claiming is looked at again next time, as long as it is owned by
--- nobody who lives. That also catches what a worker claimed while it was being given up.
+-- nobody who lives. That also catches what a worker claimed while it was being given up. A run that has come no further since the
+-- last death than to say of each firing that it goes on has one more.
 WITH left_behind AS MATERIALIZED (
-    SELECT q.project, q.run, q.worker
+    SELECT q.project, q.run, q.worker, r.next_seq, r.resumed
     FROM (SELECT project, run, worker FROM ready
           WHERE worker IS NOT NULL AND worker <> ALL (ARRAY(SELECT id FROM workers WHERE ended_at IS NULL))
           FOR UPDATE SKIP LOCKED) AS q,
-         LATERAL (SELECT FROM runs
+         LATERAL (SELECT next_seq, json_array_length(open_firings) AS resumed FROM runs
                   WHERE project = q.project AND id = q.run AND ended_at IS NULL
                   FOR NO KEY UPDATE SKIP LOCKED) AS r
 ), freed AS (
-    UPDATE ready AS q SET worker = NULL FROM left_behind AS l WHERE q.project = l.project AND q.run = l.run
+    UPDATE ready AS q
+    SET worker = NULL, died_at = l.next_seq,
+        deaths = CASE WHEN q.deaths > 0 AND l.next_seq > q.died_at + l.resumed THEN 1 ELSE least(q.deaths + 1, 1000) END
+    FROM left_behind AS l WHERE q.project = l.project AND q.run = l.run
 ), queued AS (
     UPDATE runs AS r SET worker = NULL, status = 'queued' FROM left_behind AS l
     WHERE r.project = l.project AND r.id = l.run
