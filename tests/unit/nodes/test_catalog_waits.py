@@ -92,3 +92,10 @@ def test_the_program_of_a_start_run_is_written(registry: Registry) -> None:
 @pytest.mark.parametrize("wait", ["Wait { seconds: 5 }", 'WaitUntil { until: "2030-01-31T09:00:00Z" }'])
 def test_a_wait_needs_no_value(registry: Registry, wait: str) -> None:
     assert compiled(registry, f"a = {wait}\nb = Debug {{ data: a.wokeAt }}\n").ok
+
+
+def test_what_fills_a_field_need_not_be_required(registry: Registry) -> None:
+    fields = '[{ "kind": "editable_text_input", "key": "draft" }]'
+    text = f'a = Text {{ value: "x" }}\nask = HumanQuery {{ fields: {fields}  draft: a.value }}'
+    assert not compiled(registry, text).diagnostics
+    assert compiled(registry, text.replace("draft: a.value", "title: a.value")).diagnostics

@@ -17,7 +17,8 @@ def check_required_skips(model: Model) -> None:
             continue
         if spec.created_inputs is not None and not spec.created_inputs.required:
             continue
-        # A port that stands for an entry of a list is there to be filled: a form's field, not what decides whether to ask.
+        # A port that stands for an entry of a list is there to be filled: a form's field, not what decides whether
+        # to ask.
         entries = {port.name for port in node.inputs.values() if not port.created} - {port.name for port in spec.inputs}
         wired = [port for port in node.inputs.values() if port.wire is not None and port.name not in entries]
         if not wired or any(port.required or port.spec.required_when_wired for port in wired):

@@ -108,8 +108,8 @@ async def without_death_lock(conn: Connection) -> list[UUID]:
 class Look(NamedTuple):
     """`told`: there are notices. `ready`: something can be claimed. `suspects`: so can runs that may kill who drives
     them. `leaves_runs`: a worker's lease has lapsed, or one that is dead owns something. `unlocked` are workers whose
-    lock could be seen once and cannot be now: one look is no proof, since after a restart of the server (`server_up` for
-    so long) all locks are free for a moment."""
+    lock could be seen once and cannot be now: one look is no proof, since after a restart of the server (`server_up`
+    for so long) all locks are free for a moment."""
 
     told: bool
     ready: bool
