@@ -15,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ro
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 2 ] && n=2; [ $$n -gt 8 ] && n=8; echo $$n)
 TESTS ?=
 
-.PHONY: demo test coverage lint types contracts clean
+.PHONY: demo test soak coverage lint types contracts clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -30,7 +30,7 @@ coverage: $(VENV)/installed-for-tests
 	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
 
-SOAK := tests/engine/test_soak.py tests/engine/test_many_workers.py tests/engine/faults tests/store/test_steering_model.py tests/store/test_state_machine.py
+SOAK := tests/engine/test_soak.py tests/engine/test_many_workers.py tests/engine/faults tests/store/test_steering_model.py tests/store/test_state_machine.py tests/store/test_plans.py tests/store/test_plans_waits.py
 
 soak: $(VENV)/installed-for-tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --soak --rounds 2500 --timeout 14400 $(SOAK)

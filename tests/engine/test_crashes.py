@@ -7,6 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from tests.engine.scene import Scene
 from weft.store.runs import workers
 
@@ -242,3 +244,34 @@ async def test_a_run_that_kills_its_workers_fails_and_those_beside_it_do_not(sce
     assert "5 workers died one after another" in str(status.error) and "boom" in str(status.error)
     async with scene.worker(claims=True):
         assert (await scene.until_ended(beside)).status == "completed"
+
+
+FULL_DISK = """
+CREATE TABLE disk (full_up boolean);
+INSERT INTO disk VALUES (true);
+CREATE FUNCTION write_to_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (SELECT full_up FROM disk) THEN
+        RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER full_disk BEFORE INSERT ON journal FOR EACH ROW EXECUTE FUNCTION write_to_disk();
+"""
+"""What PostgreSQL says of a disk that is full, said by a trigger: nothing here fills a real one."""
+
+
+async def test_a_full_disk_is_waited_out(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    async with scene.worker() as worker:
+        text = "a = Sleep { value: 1  seconds: 0.3 }\nb = Step { value: a.value }"
+        run = await worker.start(scene.project, scene.program(text))
+        await scene.until_started(run, "a")
+        async with scene.database.connection() as connection:
+            await connection.execute(FULL_DISK)
+            while "No space left" not in capsys.readouterr().err:
+                await asyncio.sleep(0.05)
+            assert (await scene.status(run)).status == "running"
+            await connection.execute("UPDATE disk SET full_up = false")
+        assert (await worker.ended(run, scene.project)).status == "completed"
+    assert (await scene.kinds(run)).count("node_completed") == 2

@@ -58,7 +58,8 @@ last = Visits {{ _should_flow: asks.answers  server: "{server}" }}
 
 @dataclass
 class Day:
-    """What goes on. `deaths` counts who died; `answered` are the answers that were taken, by token."""
+    """What goes on. `deaths` counts who died; `started` are the runs of which the start was confirmed; `said` is
+    what was answered, by token, and `taken` are the tokens of which the answer was confirmed."""
 
     scene: Scene
     outside: Outside
@@ -67,7 +68,9 @@ class Day:
     until: float
     deaths: Counter[str] = field(default_factory=Counter)
     workers: dict[int, WorkerProcess] = field(default_factory=dict)
-    started: int = 0
+    started: set[UUID] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    resolved: set[str] = field(default_factory=set)
     said: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -115,8 +118,9 @@ class Day:
             if self.over:
                 return
             with suppress(*CONNECTION_LOST):
-                await self.scene.queue(program(self.outside.address, self.chance.randrange(SENDERS)))
-                self.started += 1
+                self.started.update(
+                    await self.scene.queue(program(self.outside.address, self.chance.randrange(SENDERS)))
+                )
 
     async def answer(self) -> None:
         """A person for all of them, who leaves every third form alone for a while."""
@@ -126,7 +130,9 @@ class Day:
                 for token in await self._open_forms():
                     if self.over or self.chance.random() < 0.3:
                         said = self.said.setdefault(token, f"answer {next(words)}")
+                        assert token not in self.taken, "an answer that was confirmed is gone"
                         await self.scene.answer(token, {"said": said})
+                        self.taken.add(token)
             except (*CONNECTION_LOST, AlreadyAnswered, WaitGone, NotFound):
                 pass
             await asyncio.sleep(0.1)
@@ -162,6 +168,7 @@ class Day:
 
     async def check(self) -> dict[str, int]:
         rows = await self.rows("SELECT id, status, error, reason, cause::text AS cause FROM runs")
+        assert self.started <= {row["id"] for row in rows}, "a run whose start was confirmed is gone"
         failed = [dict(row) for row in rows if row["status"] == "failed"]
         assert not failed, failed[:3]
         for row in rows:
@@ -169,15 +176,14 @@ class Day:
         async with self.scene.database.connection() as connection:
             broken = [each async for each in findings(connection)]
         assert not broken, broken[:5]
-        repeated = sum(count - 1 for effect, count in self.outside.visits.items() if not effect.endswith("-flaky"))
-        # A crash repeats at most what each of the runs that a worker drove was doing; that is the most there can be.
-        assert repeated <= 2 * sum(self.deaths.values()) * 200, repeated
+        assert self.taken <= self.resolved, "an answer that was confirmed is gone"
         return Counter(row["status"] for row in rows)
 
     async def _check_run(self, row: Any) -> None:
         run: UUID = row["id"]
         events = await self.scene.events(run)
         kinds = [each["kind"] for each in events]
+        self.resolved |= {each["token"] for each in events if each["kind"] == "suspension_resolved"}
         ends = {"completed": "execution_completed", "cancelled": "execution_cancelled"}
         assert kinds[-1] == ends[row["status"]], (run, kinds[-3:])
         assert sum(kind in ends.values() for kind in kinds) == 1, (run, kinds)
@@ -203,10 +209,10 @@ class Day:
             assert said == [self.said[token] for token in tokens] and len(said) == 2, (run, said)
 
 
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(4_000)
 async def test_a_bad_day(server_folder: Path, soak: bool, ran: Callable[[str], None]) -> None:
     seconds = SECONDS_OF_A_SOAK if soak else SECONDS
-    seed = random.randrange(10**9)
+    seed = int(os.environ.get("SEED", random.randrange(10**9)))
     print(f"seed {seed}")
     async with embedded_server(server_folder) as url, Outside.open() as outside, AsyncExitStack() as stack:
         connection = await asyncpg.connect(url)
@@ -231,4 +237,4 @@ async def test_a_bad_day(server_folder: Path, soak: bool, ran: Callable[[str], N
             group.cancel_scope.cancel()
         counted = await day.check()
     assert counted["completed"] and counted["cancelled"] and day.deaths["worker"]
-    ran(f"{day.started} runs, {dict(counted)}, deaths {dict(day.deaths)}, seed {seed}")
+    ran(f"{len(day.started)} runs, {dict(counted)}, deaths {dict(day.deaths)}, seed {seed}")

@@ -1,4 +1,5 @@
-"""The searches that workers make stay cheap when the tables are big: what each reads, on more than 100,000 runs."""
+"""The searches that workers make stay cheap when the tables are big: what each reads, on more than 100,000 runs, or
+(`--soak`) a million."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from weft.store.pool import Connection
 from weft.store.runs import journal, runs, scopes, stops, tags, workers
 from weft.store.sql import load
 
-ENDED = 120_000
+ENDED, ENDED_IN_A_SOAK = 120_000, 1_000_000
 LIVE = 20_000
 
-FILL = f"""
+
+def fill(ended: int) -> str:
+    return f"""
 CREATE TEMP TABLE made AS
-    SELECT weft_run_id() AS id, n, n <= {ENDED} AS ended, n % 50 AS sender FROM generate_series(1, {ENDED + LIVE}) AS n;
+    SELECT weft_run_id() AS id, n, n <= {ended} AS ended, n % 50 AS sender FROM generate_series(1, {ended + LIVE}) AS n;
 INSERT INTO scopes (project, id, effective_deadline, ended_at, ended_by)
     SELECT $1, id, CASE WHEN n % 10 = 0 THEN weft_now() + interval '1 day' END,
            CASE WHEN ended THEN weft_now() END, CASE WHEN ended THEN id END FROM made;
@@ -42,13 +45,14 @@ ANALYZE scopes, runs, ready, tags, journal, stops
 
 
 @pytest_asyncio.fixture
-async def big(database_url: str) -> AsyncIterator[World]:
+async def big(database_url: str, soak: bool) -> AsyncIterator[World]:
     """Without the world's own look at the invariants, which reads everything."""
     async with World.open(database_url) as world:
         async with world.db.connection() as conn:
             # Foreign keys need not be checked, row by row, for rows that are made from one list.
             await conn.execute("SET session_replication_role = replica")
-            await conn.execute(FILL.replace("$1", str(world.project)).replace("$2", f"'{world.worker}'"))
+            rows = fill(ENDED_IN_A_SOAK if soak else ENDED)
+            await conn.execute(rows.replace("$1", str(world.project)).replace("$2", f"'{world.worker}'"))
             await conn.execute("SET session_replication_role = origin")
         yield world
 

@@ -46,6 +46,8 @@ CONNECTION_LOST: Final[tuple[type[BaseException], ...]] = (
     asyncpg.CannotConnectNowError,
     asyncpg.IdleSessionTimeoutError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    # Nothing is lost but the statement, which somebody who makes room lets through: waited out like a lost connection.
+    asyncpg.DiskFullError,
     asyncpg.InterfaceError,
     # What a rollback meets where the server has said its last word and the socket is not yet closed.
     asyncpg.InternalClientError,

@@ -110,8 +110,11 @@ async def page(conn: Connection, wanted: Wanted) -> list[RunRow]:
         found = await conn.fetch(_queries.page_tagged, *arguments, list(wanted.tags))
     elif wanted.statuses and LIVE_STATUSES.issuperset(wanted.statuses):
         found = await conn.fetch(_queries.page_live, *arguments)
-    elif wanted.statuses == ("waiting",):
-        found = await conn.fetch(_queries.page_waiting, *arguments)
+    elif wanted.statuses and {*LIVE_STATUSES, "waiting"}.issuperset(wanted.statuses):
+        # Both are small beside all that ever ran; each is asked for as much as the page could need of it.
+        both = (*arguments[:4], wanted.limit + wanted.offset, 0)
+        found = [*await conn.fetch(_queries.page_live, *both), *await conn.fetch(_queries.page_waiting, *both)]
+        found = sorted(found, key=lambda row: row["id"], reverse=True)[wanted.offset :][: wanted.limit]
     else:
         found = await conn.fetch(_queries.page, *arguments)
     return await rows(conn, [RunKey(*row) for row in found])
