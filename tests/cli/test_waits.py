@@ -294,3 +294,19 @@ def test_a_run_that_is_followed_outlives_a_kill_of_the_whole_database_server(wef
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
     assert "awake" in stdout
+
+
+def test_fault_b45_and_race_43_a_parked_run_goes_on_with_the_program_it_was_started_with(weft: Weft):
+    run, _ = parked(weft, TWO.replace("show = Show", "old = Show"))
+    weft.write("parks.weft", TWO.replace("show = Show", "new = Show"))
+    weft("answer", "--skip", form_of_node(weft, run, "one")).ok()
+    weft("answer", form_of_node(weft, run, "two"), "text=hello").ok()
+    finish(weft, run)
+    nodes = {each.get("node") for each in weft("events", run, "--json").values}
+    assert weft.status(run) == "completed" and "old" in nodes and "new" not in nodes
+
+
+def form_of_node(weft: Weft, run: str, node: str) -> str:
+    [form] = [each for each in weft("forms", "--json").values if each["run"] == run and each["node"] == node]
+    token: str = form["token"]
+    return token

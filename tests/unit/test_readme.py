@@ -142,3 +142,8 @@ def test_its_rights_are_those_of_tokens() -> None:
 
     [listed] = re.findall(r"some of the rights (.*?), for one\s", section("Over HTTP"), re.S)
     assert tuple(re.findall(r"`(\w+)`", listed)) == RIGHTS
+
+
+def test_fault_b24_it_says_that_nothing_cleans_up_after_a_parked_run() -> None:
+    text = " ".join(README.split())
+    assert "A run that was parked has no process, so nothing of yours is called when it is stopped" in text

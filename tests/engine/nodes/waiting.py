@@ -1,5 +1,6 @@
 """Bodies that wait."""
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -108,3 +109,41 @@ class StartsChild(Node):
         if ctx.inputs.get("wait", bool):
             end = await ctx.await_signal(child)
             await ctx.pulse_downstream(NodeOutput(status=end["status"]))
+
+
+class FailsForLong(Node):
+    """Fail, with a long rest before each next try."""
+
+    retry = Retry(attempts=3, first=timedelta(seconds=30))
+
+    class Inputs:
+        file: str
+        seconds: float = 0
+
+    class Outputs:
+        value: int
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        note(ctx.inputs.get("file", str), "try")
+        try:
+            await asyncio.sleep(ctx.inputs.get("seconds", float))
+        finally:
+            raise ValueError("no luck")
+
+
+class HangsInRun(Node):
+    """Compute a saved outcome, which never comes while the file is not there."""
+
+    class Inputs:
+        file: str
+
+    class Outputs:
+        value: int
+
+    async def run(self, ctx: ExecutionContext) -> None:
+        async def compute() -> int:
+            while not Path(ctx.inputs.get("file", str)).exists():
+                await asyncio.sleep(0.02)
+            return 7
+
+        await ctx.pulse_downstream(NodeOutput(value=await ctx.run("compute", compute)))

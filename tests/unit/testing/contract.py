@@ -332,7 +332,7 @@ class ContextContract:
 
     # --- saved outcomes and crashes -----------------------------------------------------------------------
 
-    async def test_saved_outcomes_are_not_computed_again(self, host: Host) -> None:
+    async def test_race_41_and_42_saved_outcomes_are_not_computed_again(self, host: Host) -> None:
         class Saves(_OneOutput):
             """Save."""
 

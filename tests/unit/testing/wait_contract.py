@@ -199,7 +199,7 @@ class WaitContract:
     # --- refusals -----------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("how", ["emit", "close"])
-    async def test_no_waiting_after_an_emission_or_a_closing(self, host: Host, how: str) -> None:
+    async def test_race_39_no_waiting_after_an_emission_or_a_closing(self, host: Host, how: str) -> None:
         class TooLate(_Value):
             """Wait after the fact."""
 
@@ -241,7 +241,7 @@ class WaitContract:
 
     # --- the signal that leaves the body ------------------------------------------------------------------
 
-    async def test_except_exception_lets_the_signal_pass(self, host: Host) -> None:
+    async def test_fault_b37_except_exception_lets_the_signal_pass(self, host: Host) -> None:
         class Careful(_Value):
             """Catch every Exception."""
 
@@ -271,7 +271,7 @@ class WaitContract:
         assert seen.logs == []
 
     @pytest.mark.parametrize("then", ["return", "raise"])
-    async def test_a_body_that_swallows_the_signal_fails_and_says_so(self, host: Host, then: str) -> None:
+    async def test_fault_b37_a_body_that_swallows_the_signal_fails_and_says_so(self, host: Host, then: str) -> None:
         class Swallows(_Value):
             """Catch everything."""
 
@@ -341,7 +341,7 @@ class WaitContract:
         assert seen.outputs == {"value": {"age": "1"}}
 
     @pytest.mark.parametrize("first", ["run", "wait"])
-    async def test_a_wait_and_a_saved_outcome_that_change_places_are_noticed(self, host: Host, first: str) -> None:
+    async def test_race_40_a_wait_and_an_outcome_that_change_places_are_noticed(self, host: Host, first: str) -> None:
         class Swaps(_Value):
             """Do it the other way round when it runs again."""
 
