@@ -30,6 +30,9 @@ class Logger:
     def warning(self, event: str, **values: Any) -> None:
         self._get().warning(event, **values)
 
+    def error(self, event: str, **values: Any) -> None:
+        self._get().error(event, **values)
+
     def exception(self, event: str, **values: Any) -> None:
         """An error with the traceback of the exception that is being handled."""
         self._get().exception(event, **values)

@@ -13,6 +13,8 @@ from weft.store.pool import Database
 
 POOL = 4
 """Connections of the scene's pool."""
+COUNTING = 2 * POOL + 2
+"""Transactions of counting itself."""
 
 
 async def commits(scene: Scene) -> int:
@@ -34,7 +36,7 @@ async def test_an_idle_worker_looks_less_than_five_times_a_second(scene: Scene) 
         before = await commits(scene)
         await asyncio.sleep(6)
         spent = await commits(scene) - before
-    assert spent < 5 * 6
+    assert spent - COUNTING < 5 * 6
 
 
 ASKS = 'a = HumanQuery { title: "Age?"  fields: [{ "kind": "text_input", "key": "age" }] }'

@@ -222,7 +222,7 @@ def serve(
     json: Json = False,
     database_url: Url = None,
 ) -> int:
-    """Serve forms, webhooks and the API over HTTP, and run what is queued.
+    """Serve forms, webhooks and the API; run what is queued.
 
     Forms and webhooks of every project in the database are served; runs of the projects here are run, as by `weft
     worker`. SIGTERM or Ctrl-C drains both. A second one ends at once.

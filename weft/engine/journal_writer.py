@@ -133,7 +133,9 @@ class JournalWriter:
                     return known
                 return known | await journal.append(self._connection, self._worker, rest)
             except CONNECTION_LOST as error:
-                log.warning("store lost, trying again", error=str(error), runs=len(writes))
+                # A moment is nothing to a person in front of a run; what lasts, he must hear of.
+                tell = log.error if pause == LONGEST_PAUSE else log.warning
+                tell("store lost, trying again", error=str(error), runs=len(writes))
                 if self._connection is not None:
                     self._connection.terminate()
                     self._connection = None

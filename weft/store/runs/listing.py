@@ -108,12 +108,12 @@ async def page(conn: Connection, wanted: Wanted) -> list[RunRow]:
     )
     if wanted.tags:
         found = await conn.fetch(_queries.page_tagged, *arguments, list(wanted.tags))
-    elif wanted.statuses and LIVE_STATUSES.issuperset(wanted.statuses):
-        found = await conn.fetch(_queries.page_live, *arguments)
     elif wanted.statuses and {*LIVE_STATUSES, "waiting"}.issuperset(wanted.statuses):
-        # Both are small beside all that ever ran; each is asked for as much as the page could need of it.
-        both = (*arguments[:4], wanted.limit + wanted.offset, 0)
-        found = [*await conn.fetch(_queries.page_live, *both), *await conn.fetch(_queries.page_waiting, *both)]
+        # Both kinds are few beside all that ever ran; each is asked for as much as the page could need of it.
+        kinds = [_queries.page_live] if LIVE_STATUSES.intersection(wanted.statuses) else []
+        kinds += [_queries.page_waiting] if "waiting" in wanted.statuses else []
+        most = (*arguments[:4], wanted.limit + wanted.offset, 0)
+        found = [row for kind in kinds for row in await conn.fetch(kind, *most)]
         found = sorted(found, key=lambda row: row["id"], reverse=True)[wanted.offset :][: wanted.limit]
     else:
         found = await conn.fetch(_queries.page, *arguments)
