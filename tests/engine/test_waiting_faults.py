@@ -9,6 +9,7 @@ from uuid import UUID
 from tests.engine.scene import Scene
 from weft.store.runs import endings, waits
 
+ASK = 'ask = HumanQuery { title: "Ok?"  fields: [{ "kind": "text_input", "key": "note" }] }'
 BY_USER = ("Cancelled by user", {"kind": "user"})
 
 
@@ -135,3 +136,48 @@ async def test_race_49_what_waits_is_not_stuck_and_what_is_stuck_does_not_wait(s
         await stop(scene, run)
         never = await worker.start(scene.project, scene.program("a = NeverEmits\nb = Debug { data: a.value }"))
         assert (await worker.ended(never, scene.project)).status != "waiting"
+
+
+async def test_fault_b15_a_stop_in_the_moment_the_timer_is_due_is_the_end_or_comes_too_late(scene: Scene) -> None:
+    async with scene.worker(claims=True) as first, scene.worker(claims=True):
+        program = scene.program("a = Naps { value: 1  seconds: 0.4 }\nb = Naps { value: a.value  seconds: 60 }")
+        runs = [await first.start(scene.project, program) for _ in range(20)]
+        await asyncio.sleep(0.35)
+        for run in runs:
+            await endings.end_runs(scene.database, scene.project, [run], *BY_USER)
+            await asyncio.sleep(0.01)
+        before = [await scene.kinds(run) for run in runs]
+        await asyncio.sleep(1)
+        for run, kinds in zip(runs, before, strict=True):
+            assert (await scene.status(run)).status == "cancelled" and await scene.waits(run) == []
+            assert kinds == await scene.kinds(run) and kinds.count("execution_cancelled") == 1
+            assert kinds.count("suspension_resolved") <= 1
+
+
+async def test_fault_b32_what_was_upstream_of_a_wait_does_not_run_again_elsewhere(scene: Scene) -> None:
+    [run] = await scene.queue(f"first = Step {{ value: 1 }}\n{ASK}\nlast = Debug {{ data: ask.note }}")
+    async with scene.process() as worker:
+        await scene.until_status(run, "waiting")
+        await worker.kill()
+    await scene.answer((await scene.form(run)).token, {"note": "go"})
+    async with scene.process():
+        assert (await scene.until_ended(run)).status == "completed"
+    for node in ("first", "ask", "last"):
+        assert (await scene.kinds(run, node)).count("node_completed") == 1
+    assert (await scene.kinds(run, "first")).count("node_started") == 1
+
+
+async def test_fault_b39_each_branch_asks_and_the_run_waits_for_both(scene: Scene) -> None:
+    asks = "\n".join(ASK.replace("ask", name, 1) for name in ("left", "right"))
+    async with scene.worker(claims=True) as worker:
+        run = await worker.start(scene.project, scene.program(asks))
+        await scene.until_status(run, "waiting")
+        tokens = {each.node: each.token for each in await scene.waits(run)}
+        assert sorted(tokens) == ["left", "right"]
+        await scene.answer(tokens["left"], {"note": "yes"})
+        await scene.until(
+            run, lambda events: any(each.get("node") == "left" and each["kind"] == "node_completed" for each in events)
+        )
+        assert (await scene.until_status(run, "waiting")).ended_at is None
+        await scene.answer(tokens["right"], {"note": "yes"})
+        assert (await scene.until_ended(run)).status == "completed"

@@ -387,7 +387,7 @@ async def test_race_48_only_a_timer_is_woken(world: World) -> None:
 # --- the end ----------------------------------------------------------------------------------------------
 
 
-async def test_b02_a_stop_takes_200_parked_forms_in_one_transaction(world: World) -> None:
+async def test_fault_b02_a_stop_takes_200_parked_forms_in_one_transaction(world: World) -> None:
     nodes = [f"ask{number}" for number in range(200)]
     run = await world.start_one(nodes=[*nodes, "slow"])
     async with world.db.connection() as conn:

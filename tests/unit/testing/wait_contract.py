@@ -159,7 +159,7 @@ class WaitContract:
         answered = await host.run(Races, {"seconds": 600}, signals=[{"age": "9"}])
         assert answered.outputs == {"value": [0, {"age": "9"}]}
 
-    async def test_all_of_two_forms_waits_for_both_and_runs_nothing_twice(self, host: Host) -> None:
+    async def test_fault_b26_all_of_two_forms_waits_for_both_and_runs_nothing_twice(self, host: Host) -> None:
         class Both(_Value):
             """Ask two."""
 
